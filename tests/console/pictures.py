@@ -166,6 +166,8 @@ def take(browser: Browser, scheme: str, guard: Guarded, folder: Path) -> None:
             for name in PAGES:
                 if f"#/{name}" in known:
                     visitor.go(name, places.get(name, ""))
+                    if name == "memory":
+                        page.get_by_text("The map is being drawn…").wait_for(state="detached")
                     page.wait_for_timeout(800)  # charts and toasts have settled
                     page.evaluate(_ELSEWHERE, {str(ROOT): "/home/ada/clawkit", str(folder): "~"})
                     page.screenshot(path=PICTURES / f"console-{name}-{scheme}.png")

@@ -114,6 +114,7 @@ def test_the_charts_have_tables_behind_them(page: Page) -> None:
     assert lanes.locator("tbody tr").inner_text().split()[:3] == ["files", "2", "1"]
     blocked = page.locator("figure", has_text="Why calls were blocked")
     expect(blocked).to_contain_text("rule 1: Nothing is deleted")
+    expect(blocked.get_by_role("columnheader")).to_have_text(["Reason", "Share", "Times"])
 
 
 def test_on_a_phone_rows_are_cards_and_no_label_is_cut_off(
@@ -167,8 +168,13 @@ def test_hostile_text_is_inert_in_every_field(
         **fields,
     )
     AuditLog(audit_directory()).write(record)
+    long = AuditRecord(kind="call", decision="deny", tool="t" * 300, server="s" * 300)
+    AuditLog(audit_directory()).write(long)
     page = visitor.open(console.link, "activity")
-    page.locator("section[aria-label=Calls] tbody button").first.click()
+    newest, hostile = page.locator("section[aria-label=Calls] tbody button").all()
+    expect(newest).to_have_text(f"{'t' * 39}…")
+    expect(page.get_by_title("s" * 300, exact=True).first).to_have_text(f"{'s' * 39}…")
+    hostile.click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("\\u202eb\\x1b[2J")
     expect(dialog.get_by_role("button", name="more characters").first).to_be_visible()

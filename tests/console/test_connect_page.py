@@ -46,8 +46,8 @@ def test_a_client_gets_the_assistant_the_memory_and_the_guard_by_a_button_each(
 ) -> None:
     before = cursor.read_bytes()
     card = page.get_by_role("article", name="Cursor")
-    card.get_by_role("button", name="Add assistant to Cursor").click()
-    expect(card.get_by_role("button", name="Remove assistant from Cursor")).to_be_visible()
+    card.get_by_role("button", name="Add assistant to Cursor").press("Enter")
+    expect(card.get_by_role("button", name="Remove assistant from Cursor")).to_be_focused()
     assert servers(cursor)["openclaw"]["args"][-1] == "mcp-server"
     card.get_by_role("button", name="Add memory to Cursor").click()
     expect(card.get_by_role("button", name="Remove memory from Cursor")).to_be_visible()
@@ -58,7 +58,7 @@ def test_a_client_gets_the_assistant_the_memory_and_the_guard_by_a_button_each(
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
-    expect(card.get_by_role("button", name="Unguard files")).to_be_visible()
+    expect(card.get_by_role("button", name="Unguard files")).to_be_focused()
     assert "proxy" in servers(cursor)["files"]["args"]
     assert policy_file().is_file()
 
@@ -86,7 +86,8 @@ def test_what_a_guarded_server_may_do_is_told_and_the_guard_goes_after_a_questio
     expect(told).to_contain_text("Restart Cursor")
     told.get_by_role("button", name="Close").click()
     card.get_by_role("button", name="Unguard files").click()
-    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("dialog").get_by_role("button", name="Cancel")).to_be_focused()
+    page.keyboard.press("Enter")
     assert "proxy" in servers(cursor)["files"]["args"]
     card.get_by_role("button", name="Unguard files").click()
     page.get_by_role("dialog").get_by_role("button", name="Take it away").click()
@@ -103,6 +104,16 @@ def test_a_hostile_name_of_a_server_is_inert(
     card = visitor.page.get_by_role("article", name="Cursor")
     expect(card.get_by_text(r"<b>fi\u202eles")).to_be_visible()
     assert card.locator("b").count() == 0
+
+
+def test_a_file_that_cannot_be_read_is_told_once(
+    cursor: Path, visitor: Visitor, console: RunningConsole
+) -> None:
+    cursor.write_text('{"mcpServers": ')
+    visitor.open(console.link, "connect")
+    expect(visitor.page.get_by_role("alert")).to_have_count(1)
+    expect(visitor.page.get_by_role("article", name="Cursor").get_by_role("alert")).to_be_visible()
+    expect(visitor.page.get_by_text("cannot be read")).to_have_count(0)
 
 
 def test_a_memory_is_shared_and_what_to_paste_is_shown_once(

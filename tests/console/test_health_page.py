@@ -30,6 +30,7 @@ def test_a_problem_stands_first_with_what_to_do_and_is_repaired(
     expect(folder).to_contain_text("What to do")
     page.get_by_role("button", name="Repair what can be repaired").click()
     expect(page.locator(".checks > li", has_text="Done just now").first).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Repaired: ")).to_be_focused()
     assert data.stat().st_mode & 0o777 == 0o700
     assert page.locator("main script").count() == 0
     assert claw_home.is_dir()

@@ -6,18 +6,20 @@ import asyncio
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from clawkit.assistant.memory.place import MemoryPlace, opened
+from clawkit.console.pages.memory import OpenedMemories
 from clawkit.memory.memory import Memory
 from clawkit.memory.tokens import Caller
 from tests.claw import CLAW, claw
-from tests.console.browser import RunningConsole, Visitor
+from tests.console.browser import RunningConsole, Visitor, visiting
 from tests.console.many_memories import remember_many
 from tests.processes import PATIENCE
 
@@ -100,7 +102,8 @@ def test_a_memory_is_found_corrected_and_the_correction_undone_with_keys_alone(
     page.keyboard.type("The boss is Tom")
     dialog.get_by_role("button", name="Save").focus()
     page.keyboard.press("Enter")
-    expect(chosen.get_by_role("heading", name="The boss is Tom")).to_be_visible()
+    expect(chosen.get_by_role("heading", name="The boss is Tom")).to_be_focused()
+    expect(page.locator(".toast")).to_contain_text("Saved: “The boss is Tom”")
     expect(chosen).to_contain_text("Until")
     expect(chosen).to_contain_text("The boss is Renate")
 
@@ -125,12 +128,13 @@ def test_a_memory_is_forgotten_with_a_reason_and_comes_back(
     page.locator(".memories").get_by_role("button", name="blue kayak").click()
     page.get_by_label("The chosen memory").get_by_role("button", name="Forget").click()
     page.get_by_role("dialog").get_by_label("Why").fill("sold")
-    page.get_by_role("dialog").get_by_role("button", name="Forget").click()
-    expect(page.get_by_text("Forgotten")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Forgotten: “We have a blue kayak”")).to_be_visible()
     expect(page.get_by_text("No memory to draw yet")).to_be_visible()
     assert "No memory was found" in claw("memory", "search", "kayak", code=0).stdout
-    page.locator(".toast").get_by_role("button", name="Undo").click()
+    page.locator(".toast").get_by_role("button", name="Undo").press("Enter")
     expect(page.locator(".memories").get_by_role("button", name="blue kayak")).to_be_visible()
+    expect(page.locator("main")).to_be_focused()
     assert "blue kayak" in claw("memory", "search", "kayak", code=0).stdout
 
 
@@ -159,11 +163,68 @@ def test_what_happens_elsewhere_is_seen_while_one_looks(
     expect(page.get_by_role("cell", name="from elsewhere", exact=True)).to_be_visible()
 
 
+def test_the_list_and_the_search_are_there_before_the_map(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    told(scene("Mira plays the cello", "2026-03-01"))
+    visitor.open(console.link)
+    page = visitor.page
+    held: list[Route] = []
+    let_go: list[bool] = []
+
+    def hold(route: Route) -> None:
+        if let_go:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route("**/api/memory/map?*", hold)
+    visitor.go("memory")
+    expect(page.get_by_text("The map is being drawn…")).to_be_visible()
+    expect(page.get_by_role("heading", name="Last told first")).to_be_visible()
+    expect(page.locator(".memories li")).to_contain_text("told ")
+    page.get_by_label("Search").fill("cello")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("What was found")).to_contain_text("of March 1, 2026")
+    let_go.append(True)
+    for waiting in held:
+        waiting.continue_()
+    expect(page.locator(".map-tools")).to_contain_text("1 memory")
+    expect(page.get_by_text("The map is being drawn…")).to_have_count(0)
+
+
+def test_a_map_is_computed_anew_only_when_memories_are_others(claw_home: Path) -> None:  # noqa: ARG001 - in that home
+    with ExitStack() as until_end:
+        memories = OpenedMemories(until_end)
+        memory = own(memories.store())
+        memory.remember("Mira plays the cello", Caller())
+        first = memories.map(memory.being.id)
+        assert memories.map(memory.being.id) is first
+        memory.remember("The boss is Tom", Caller())
+        assert len(memories.map(memory.being.id).ids) == 2
+
+
+def test_on_a_phone_nothing_of_the_page_is_out_of_reach(
+    browser: Browser, console: RunningConsole
+) -> None:
+    told(scene("Mira plays the cello"))
+    claw("being", "token", "create", "assistant", "--expires", "30d", code=0)
+    with visiting(browser, viewport={"width": 390, "height": 844}) as visitor:
+        page = opened_page(visitor, console)
+        expect(page.get_by_label("As of")).to_be_visible()
+        expect(page.get_by_role("tab", name="Access")).to_be_in_viewport(ratio=1)
+        assert page.locator("body > header").evaluate("(one) => one.offsetHeight") < 80
+        expect(page.locator("#connection")).to_have_text("Live")
+        visitor.go("memory", "?view=access")
+        cell = page.locator("td[data-title=State]")
+        assert cell.evaluate("(one) => one.scrollWidth <= one.clientWidth")
+
+
 def test_days_are_listed_with_what_happened_then(visitor: Visitor, console: RunningConsole) -> None:
     told(scene("Moved to Bern", "2026-03-01"), scene("Met Ada", "2026-05-09"))
     page = opened_page(visitor, console, "?view=days")
     expect(page.locator(".day h2")).to_have_text(["May 9, 2026", "March 1, 2026"])
-    page.get_by_role("button", name=re.compile("Mar")).click()
+    page.get_by_role("button", name="Mar 2026").click()
     expect(page.locator(".day h2")).to_have_text(["March 1, 2026"])
 
 
@@ -213,9 +274,12 @@ def test_a_token_is_shown_once_opens_the_being_and_is_revoked(
     expect(page.locator("tbody tr")).to_contain_text("phone")
     assert secret not in page.content()
     assert "read-only" in claw("being", "token", "list", "assistant", code=0).stdout
-    page.get_by_role("button", name="Revoke phone").click()
-    page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    assert page.get_by_role("columnheader").all_inner_texts()[-1] == "Revoke"
+    page.get_by_role("button", name="Revoke phone").press("Enter")
+    expect(page.get_by_role("dialog").get_by_role("button", name="Cancel")).to_be_focused()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke").press("Enter")
     expect(page.locator("tbody tr")).to_contain_text("revoked")
+    expect(page.get_by_role("tabpanel")).to_be_focused()
     assert "revoked" in claw("being", "token", "list", "assistant", code=0).stdout
 
 

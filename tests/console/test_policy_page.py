@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,9 @@ def test_a_call_is_tried_and_the_deciding_rule_explained(page: Page) -> None:
     page.get_by_label("Call", exact=True).fill("read_file nonsense")
     page.get_by_role("button", name="Decide").click()
     expect(page.get_by_role("alert")).to_contain_text("write NAME=VALUE")
+    page.get_by_label("Call", exact=True).fill("path=/work/c")
+    page.get_by_role("button", name="Decide").click()
+    expect(page.get_by_role("alert")).to_contain_text("no tool is named before it")
 
 
 def test_an_edit_is_replayed_before_it_can_be_saved_and_the_old_one_is_kept(page: Page) -> None:
@@ -103,17 +107,20 @@ def test_an_edit_is_replayed_before_it_can_be_saved_and_the_old_one_is_kept(page
     edit(page, new)
     expect(save).to_be_disabled()
     page.get_by_role("button", name="Replay over the log").click()
-    expect(page.get_by_text(", 3 change.")).to_be_visible()
+    expect(page.get_by_text(", 3 change.")).to_be_in_viewport(ratio=1)
     page.locator(".change-report summary").first.click()
     expect(page.get_by_role("cell", name="read_file").first).to_be_visible()
-    save.click()
+    save.press("Enter")
     expect(page.get_by_text("The policy is saved")).to_be_visible()
+    expect(page.get_by_text("This is the policy in use.")).to_be_focused()
     assert policy_file().read_text() == new
     kept = [path for path in policy_file().parent.glob("policy.toml.*") if path.is_file()]
     assert [path.read_text() for path in kept] == [POLICY]
     expect(page.get_by_label("Rule 1", exact=True)).to_contain_text("read_*")
-    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Undo").press("Enter")
     expect(page.get_by_label("Rule 1", exact=True)).to_contain_text("delete_file")
+    expect(page.locator(".toast")).to_have_text(re.compile("^The policy is again what it was"))
+    expect(page.get_by_text("This is the policy in use.")).to_be_focused()
     assert policy_file().read_text() == POLICY
 
 
@@ -148,7 +155,7 @@ def test_while_two_policies_are_to_choose_from_nothing_stands_over_the_choice(pa
     expect(save).to_be_enabled()
     policy_file().write_text(THEIRS)
     save.evaluate("(one) => one.click()")  # before the page has heard of it, or just after
-    expect(page.get_by_role("button", name="Go on with mine")).to_be_in_viewport()
+    expect(page.get_by_role("button", name="Go on with mine")).to_be_in_viewport(ratio=1)
     expect(page.locator(".toast")).to_have_count(0)
     expect(page.get_by_text("can be saved")).to_have_count(0)
     replay = page.get_by_role("button", name="Replay over the log")
@@ -276,6 +283,7 @@ def test_markup_in_a_policy_is_text(visitor: Visitor, console: RunningConsole) -
 def test_without_a_policy_the_default_is_offered(visitor: Visitor, console: RunningConsole) -> None:
     page = visitor.open(console.link, "policy")
     expect(page.get_by_text("There is no policy yet")).to_be_visible()
+    expect(page.get_by_text("A proposal, not in use yet.")).to_be_visible()
     page.get_by_role("button", name="Replay over the log").click()
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_label("Rule 2", exact=True)).to_contain_text("Keys and credentials")

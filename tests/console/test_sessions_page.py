@@ -45,7 +45,12 @@ def test_a_session_is_shown_with_its_picture_steps_tokens_and_cost(
     picture.write_bytes(PNG)
     answers = [
         Reply(Call("mcp__dice__dice", {"sides": 6}), input=1_000_000, output=100_000),
-        Reply(Say(f"It is a dot. {HOSTILE}"), input=500_000, output=0, cached=500_000),
+        Reply(
+            Say(f"It is a **dot**. {HOSTILE}\n\n- red\n- round\n\n```\n<b>\n```"),
+            input=500_000,
+            output=0,
+            cached=500_000,
+        ),
     ]
     with scripted_openai(answers) as server:
         configured(claw_home, server.url)
@@ -57,9 +62,13 @@ def test_a_session_is_shown_with_its_picture_steps_tokens_and_cost(
     expect(image).to_be_visible()
     assert image.evaluate("(one) => one.naturalWidth") == 1
     expect(page.get_by_text("Calls mcp__dice__dice")).to_be_visible()
-    page.get_by_text("What came of it").click()
+    page.get_by_text("What came of mcp__dice__dice").click()
     expect(page.get_by_text("rolled with 6")).to_be_visible()
-    expect(page.get_by_text(INERT)).to_be_visible()
+    written = page.locator(".written")
+    expect(written).to_contain_text(INERT)
+    expect(written.locator("strong")).to_have_text("dot")
+    expect(written.locator("li")).to_have_text(["red", "round"])
+    expect(written.locator("pre")).to_have_text("<b>")
     assert page.evaluate("() => window.pwned") is None
     expect(page.locator(".cards")).to_contain_text("1,500,000")
     expect(page.locator(".cards")).to_contain_text("$3.25")
@@ -79,6 +88,11 @@ def test_sounds_are_played_and_other_files_are_saved_and_opened_by_nothing(
         files = ("--file", sound, "--file", page_file)
         claw("ask", "What is in these?", *files, "--session", "media", code=0)
     page = opened_page(visitor, console, "?key=media")
+    said = page.locator(".said.user")
+    expect(said.locator(".bubble")).to_have_text(["What is in these?"])
+    expect(said.locator(".attached").last).to_contain_text("gnp.html, text/html, 39 bytes")
+    said.get_by_text("What the model got to read of it").last.click()
+    expect(said.locator(".attached pre").last).to_have_text(page_file.read_text())
     page.get_by_role("button", name="Play hello.wav").click()
     player = page.get_by_label("hello.wav", exact=True)
     expect(player).to_be_visible()
@@ -125,13 +139,16 @@ def test_a_session_is_exported_whole_and_deleted_after_a_question(
     page.locator("tbody button").focus()
     page.keyboard.press("Enter")
     visitor.ready("sessions")
+    expect(page.get_by_text("No provider counted tokens here.")).to_be_visible()
+    expect(page.locator(".turn-end")).not_to_contain_text("out")
     with page.expect_download() as downloading:
         page.get_by_role("button", name="Export as JSON lines").click()
     lines = Path(downloading.value.path()).read_text().splitlines()
     written = claw("sessions", "export", "family", code=0).stdout.splitlines()
     assert [json.loads(line) for line in lines] == [json.loads(line) for line in written]
     page.get_by_role("button", name="Delete").click()
-    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("dialog").get_by_role("button", name="Cancel")).to_be_focused()
+    page.keyboard.press("Enter")
     assert len(SessionStore(Config().store_file).list_sessions()) == 2
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()

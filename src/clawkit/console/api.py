@@ -160,6 +160,8 @@ def guarded(
             return json_response({"error": refusal.message}, refusal.status)
         except ClawError as error:
             return json_response({"error": str(error)}, 400)
+        except asyncio.CancelledError:  # what takes long is not waited for when the console ends
+            return json_response({"error": "The console was stopped"}, 503)
         except (OverflowError, RecursionError) as error:
             return json_response({"error": f"The request has too large a value: {error}"}, 400)
 

@@ -25,6 +25,7 @@ EDGE = 10_000
 """Coordinates on a map are whole numbers from 0 to this."""
 
 _SHELL = 0.04
+_ROUNDING = 1e-4
 _STATES = ("active", "dying", "dead")
 
 
@@ -134,8 +135,7 @@ def _projected(vectors: Floats, groups: Seqs) -> Floats:
         mine = groups == group
         moved[mine] += vectors[mine].mean(axis=0)
     moved -= moved.mean(axis=0)
-    _, axes = np.linalg.eigh(moved.T @ moved)
-    axes = axes[:, :-3:-1]
+    axes = _principal(moved)
     # An axis may point either way: its largest part decides, so that no map is a mirror image.
     largest = np.abs(axes).argmax(axis=0)
     axes = axes * np.where(axes[largest, np.arange(axes.shape[1])] < 0, -1, 1)
@@ -145,6 +145,16 @@ def _projected(vectors: Floats, groups: Seqs) -> Floats:
     spread = np.tanh(flat / np.where(usual > 0, usual, 1))
     most = np.abs(spread).max(axis=0)
     return (spread / np.where(most > 0, most, 1)).astype(np.float32)
+
+
+def _principal(rows: Floats) -> Floats:
+    """The two directions in which rows differ most, by whichever way has the smaller matrix."""
+    if len(rows) >= rows.shape[1]:
+        return np.linalg.eigh(rows.T @ rows)[1][:, :-3:-1]
+    found = rows.T @ np.linalg.eigh(rows @ rows.T)[1][:, :-3:-1]
+    lengths = np.linalg.norm(found, axis=0)
+    # Where there is no second direction, what is found is nothing but rounding.
+    return found / np.where(lengths > lengths.max() * _ROUNDING, lengths, np.inf)
 
 
 class ScenesPage(Struct, frozen=True):

@@ -64,6 +64,22 @@ _MISSING = re.compile(
 )
 
 
+class FrameOpening(Struct, frozen=True):
+    """The line that a file's frame begins with: its name, the line that ends it, what follows."""
+
+    name: str
+    closing: str
+    rest: str
+
+
+def opening_of(text: str) -> FrameOpening | None:
+    """The beginning of a frame, if a part of a message is one."""
+    found = _OPENING.match(text)
+    if found is None:
+        return None
+    return FrameOpening(unescape(found[2]), f"</{found[1]}>", text[found.end() :])
+
+
 class TextFrame(Struct, frozen=True):
     """The text of a file between the lines that frame it."""
 

@@ -126,10 +126,11 @@ def _clients(memories: OpenedMemories, _: NoParameters) -> object:
         for client in CLIENTS
     ]
     there = [one for one in states if one.assistant.state != "no such client"]
+    told = {one.assistant.note for one in there}
     return {
         "clients": there,
         "missing": [one.title for one in states if one.assistant.state == "no such client"],
-        "problems": servers.problems,
+        "problems": [one for one in servers.problems if one not in told],
         "home": str(Path.home()),
     }
 

@@ -19,7 +19,14 @@ from clawkit.console import api
 from clawkit.console.api import ApiError, ConsolePage, NoParameters
 from clawkit.memory import tokens
 from clawkit.memory.being_store import DEFAULT_BEING, BeingStore
-from clawkit.memory.browse import ended_facts, memory_map, stamp_of_memories, story, timeline
+from clawkit.memory.browse import (
+    MemoryMap,
+    ended_facts,
+    memory_map,
+    stamp_of_memories,
+    story,
+    timeline,
+)
 from clawkit.memory.history_text import MemoryHistory
 from clawkit.memory.mcp_app import MAP_SCRIPT
 from clawkit.memory.memory import Memory
@@ -130,6 +137,8 @@ class OpenedMemories:
         self._until_end = until_end
         self._lock = Lock()
         self._store: BeingStore | None = None
+        self._drawing = Lock()
+        self._maps: dict[str, tuple[str, MemoryMap]] = {}
 
     def store(self) -> BeingStore:
         with self._lock:
@@ -163,6 +172,19 @@ class OpenedMemories:
         being = self.being(being_id)
         with self.store().database.read(being.n) as unit:
             yield unit
+
+    def map(self, being_id: str) -> MemoryMap:
+        """Where the memories of a Being lie, computed anew only when they are others."""
+        self.being(being_id)  # opens the store, which alone can be asked what has changed
+        with self._drawing:
+            stamp = self.stamp()  # before what is drawn is read: at worst it is drawn once more
+            with self.unit(being_id) as unit:
+                now = f"{stamp} {unit.vectors.counts()}"
+                known, drawn = self._maps.get(being_id, ("", None))
+                if drawn is None or known != now:
+                    drawn = memory_map(unit)
+                    self._maps = {being_id: (now, drawn)}
+            return drawn
 
 
 def page(until_end: ExitStack) -> ConsolePage:
@@ -239,8 +261,7 @@ def _overview(memories: OpenedMemories, given: BeingParameters) -> object:
 
 
 def _map(memories: OpenedMemories, given: BeingParameters) -> object:
-    with memories.unit(given.being) as unit:
-        return memory_map(unit)
+    return memories.map(given.being)
 
 
 def _list(memories: OpenedMemories, given: PageParameters) -> object:

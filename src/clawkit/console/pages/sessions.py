@@ -11,16 +11,22 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from clawkit.assistant.config import Config, Price, read_config
+from clawkit.assistant.media.framed import FrameOpening, opening_of
 from clawkit.assistant.prices import costs
-from clawkit.assistant.sessions.queries import StoredTurn
+from clawkit.assistant.sessions.message_rows import StoredFile, StoredPart
+from clawkit.assistant.sessions.queries import StoredMessage, StoredTurn
 from clawkit.assistant.sessions.records import LAST
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.console import api
 from clawkit.console.api import ApiError, ConsolePage
 from clawkit.errors import ClawError, SessionError
+from clawkit.models.protocol import Text, Usage
 
 _SHOWN = re.compile(r"image/(png|jpeg|gif|webp)|audio/[\w.+-]+")
 """What a browser shows or plays, and what runs nothing; SVG could, and any document."""
+
+_OFFLINE = "offline"
+"""The model that is none: what it notes as tokens no provider has counted."""
 
 
 class ListParameters(Struct, frozen=True):
@@ -100,17 +106,67 @@ def _show(given: SessionParameters) -> object:
         found = _store().page(given.key, given.before, max(1, min(given.limit, api.MOST_ROWS)))
     except SessionError as error:
         raise ApiError(str(error), 404) from None
+    usage = {name: one for name, one in found.usage.items() if name != _OFFLINE}
     return {
         **msgspec.to_builtins(found),
         "stamp": stamp,
+        "messages": [_message(one) for one in found.messages],
         "turns": [_turn(one, prices) for one in found.turns],
-        "costs": costs(found.usage, prices),
-        "unpriced": [name for name in found.usage if "/" in name and name not in prices],
+        "usage": usage,
+        "costs": costs(usage, prices),
+        "unpriced": [name for name in usage if "/" in name and name not in prices],
     }
 
 
 def _turn(turn: StoredTurn, prices: dict[str, Price]) -> dict[str, Any]:
-    return {**msgspec.to_builtins(turn), "costs": costs({turn.model: turn.usage}, prices)}
+    usage = Usage() if turn.model == _OFFLINE else turn.usage
+    shown = {"usage": usage, "costs": costs({turn.model: usage}, prices)}
+    return {**msgspec.to_builtins(turn), **shown}
+
+
+def _message(message: StoredMessage) -> dict[str, Any]:
+    """A message; what a model got to read of a file stands with the file, not as words."""
+    own, read = _taken_apart(message.parts)
+    return {**msgspec.to_builtins(message), "parts": [_part(one, read) for one in own]}
+
+
+_Read = list[tuple[str, list[StoredPart]]]
+
+
+def _taken_apart(parts: tuple[StoredPart, ...]) -> tuple[list[StoredPart], _Read]:
+    """What was said and sent, and what each file that was sent says, by its name."""
+    waiting = [part.name for part in parts if isinstance(part, StoredFile)]
+    own: list[StoredPart] = []
+    read: _Read = []
+    frame: FrameOpening | None = None
+    for part in parts:
+        now = part
+        if frame is None and (frame := _frame(part, waiting)):
+            waiting.remove(frame.name)
+            read.append((frame.name, []))
+            now = Text(frame.rest)
+        if frame is None or isinstance(part, StoredFile):
+            own.append(part)
+            continue
+        ended = isinstance(now, Text) and now.text.endswith(frame.closing)
+        read[-1][1].append(Text(now.text.removesuffix(frame.closing).strip()) if ended else now)
+        frame = None if ended else frame
+    return own, read
+
+
+def _frame(part: StoredPart, names: list[str]) -> FrameOpening | None:
+    """The frame of a file that was sent; a person may have written what looks like one."""
+    begun = opening_of(part.text) if isinstance(part, Text) else None
+    return begun if begun is not None and begun.name in names else None
+
+
+def _part(part: StoredPart, read: _Read) -> dict[str, Any]:
+    shown: dict[str, Any] = msgspec.to_builtins(part)
+    found = next((one for one in read if shown.get("name") == one[0]), None)
+    if found is None or not isinstance(part, StoredFile):
+        return shown
+    read.remove(found)
+    return {**shown, "read": found[1]}
 
 
 def _media(given: MediaParameters) -> object:

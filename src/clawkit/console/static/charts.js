@@ -1,6 +1,6 @@
 // Charts as drawings with a table behind each, for those who would rather read it.
 
-import { counted, element, svg, table } from "./dom.js";
+import { clipped, counted, element, svg, table } from "./dom.js";
 
 const WIDTH = 480;
 const LEFT = 60;
@@ -134,7 +134,7 @@ export function laneChart({ title, lanes, labels, columns, onOpen }) {
 }
 
 /** A table of names with a bar for each: longest first. */
-export function rankChart({ title, rows, nameTitle = "Name", valueTitle = "Calls", onOpen }) {
+export function rankChart({ title, rows, nameTitle = "Name", valueTitle = "Calls", partTitle = "Blocked", onOpen }) {
   const most = Math.max(1, ...rows.map((row) => row.value));
   const bar = (row) => {
     const part = element("span", { class: "rank-part" });
@@ -144,10 +144,10 @@ export function rankChart({ title, rows, nameTitle = "Name", valueTitle = "Calls
     return whole;
   };
   const columns = [
-    { title: nameTitle, cell: (row) => row.name },
-    { title: "", cell: bar, class: "rank-cell" },
+    { title: nameTitle, cell: (row) => clipped(row.name) },
+    { title: "", spoken: "Share", cell: bar, class: "rank-cell" },
     { title: valueTitle, cell: (row) => row.value.toLocaleString("en"), class: "number" },
-    { title: "Blocked", cell: (row) => (row.part || 0).toLocaleString("en"), class: "number" },
+    ...(partTitle ? [{ title: partTitle, cell: (row) => (row.part || 0).toLocaleString("en"), class: "number" }] : []),
   ];
   return figure(title, null, table({ caption: title, columns, rows, onOpen, empty: "Nothing yet." }), null);
 }

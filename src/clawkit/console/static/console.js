@@ -101,9 +101,14 @@ function contextFor(name, parameters, signal) {
       }
     },
     /** Shows the page anew. */
-    reload: show,
+    reload: () => show().then(() => document.activeElement === document.body && focusPage()),
   };
   return context;
+}
+
+/** Gives the focus to the page, unless the page has given it to something in it. */
+function focusPage() {
+  if (!main.contains(document.activeElement)) main.focus({ preventScroll: true });
 }
 
 async function show() {
@@ -111,6 +116,8 @@ async function show() {
   leaving = new AbortController();
   for (const open of document.querySelectorAll("dialog[open]")) open.close();
   const { name, parameters } = address();
+  // What can be undone is offered where it was done; afterwards that page has it.
+  if (!main.querySelector(`.page-${name}`)) for (const one of document.querySelectorAll(".toast.undoable")) one.remove();
   const title = PAGES.find(([one]) => one === name)[1];
   drawNavigation(name);
   const root = element("div", { class: `page page-${name}` });
@@ -158,7 +165,7 @@ async function start() {
   window.addEventListener("hashchange", () => {
     // A link that is opened in a tab that has the console already begins a new session there.
     if (location.hash.startsWith("#open=")) location.reload();
-    else if (location.hash.startsWith("#/") || !location.hash) show().then(() => main.focus({ preventScroll: true }));
+    else if (location.hash.startsWith("#/") || !location.hash) show().then(focusPage);
   });
   watch("connection", drawConnection);
   connect();

@@ -91,9 +91,9 @@ export function button(label, onclick, attributes) {
 }
 
 /** Gives the focus to what is no control, such as a heading. */
-export function focusOn(node) {
+export function focusOn(node, options) {
   node.tabIndex = -1;
-  node.focus();
+  node.focus(options);
 }
 
 /** A label with its field; the field gets an id if it has none. */
@@ -102,6 +102,12 @@ export function field(label, input, hint) {
   const about = hint ? element("span", { class: "hint", id: `${input.id}-hint` }, hint) : null;
   if (about) input.setAttribute("aria-describedby", about.id);
   return element("div", { class: "field" }, element("label", { for: input.id }, label), input, about);
+}
+
+/** A name that may be of any length, in short: the whole of it is its title. */
+export function clipped(text, most = 40) {
+  const letters = Array.from(text);
+  return letters.length <= most ? text : element("span", { title: text.slice(0, 2000) }, `${letters.slice(0, most - 1).join("")}…`);
 }
 
 /** A text of any length: its beginning, and a button for the rest of it. */
@@ -152,12 +158,12 @@ export function emptyState(title, text) {
 }
 
 /**
- * A table of at most 200 rows. A column has `title`, `cell(row)` and perhaps `class`;
+ * A table of at most 200 rows. A column has `title`, or `spoken` where none is shown, `cell(row)` and perhaps `class`;
  * with `onOpen`, the first cell of each row is a button.
  */
 export function table({ caption, columns, rows, empty = "Nothing here.", onOpen, rowClass }) {
   // On a phone a row is a card, and what is no table to look at says by its roles that it is one.
-  const head = columns.map((one) => element("th", { scope: "col", role: "columnheader", class: one.class }, one.title));
+  const head = columns.map((one) => element("th", { scope: "col", role: "columnheader", class: one.class }, one.title || element("span", { class: "unseen" }, one.spoken)));
   const line = (row) =>
     element(
       "tr",
@@ -229,13 +235,19 @@ export function throttled(act, every, signal) {
   return () => (timer ? (again = true) : run());
 }
 
-/** Draws a place anew; what has the focus there has it afterwards, too. */
+/**
+ * Draws a place anew; what has the focus there has it afterwards, too: the control with the same
+ * `data-place`, or with the same words. If there is none any more, the place itself has it.
+ */
 export async function redraw(place, draw) {
   const focused = place.contains(document.activeElement) ? document.activeElement : null;
   await draw();
-  if (!focused || focused.isConnected) return;
-  const same = (one) => one.tagName === focused.tagName && one.textContent === focused.textContent && one.ariaLabel === focused.ariaLabel;
-  [...place.querySelectorAll(focused.tagName)].find(same)?.focus({ preventScroll: true });
+  if (!focused || focused.isConnected || document.activeElement !== document.body) return;
+  const { tagName, textContent, ariaLabel, dataset } = focused;
+  const same = (one) => (dataset.place ? one.dataset.place === dataset.place : one.textContent === textContent && one.ariaLabel === ariaLabel);
+  const next = [...place.querySelectorAll(tagName)].find(same);
+  if (next) next.focus({ preventScroll: true });
+  else focusOn(place, { preventScroll: true });
 }
 
 /** Says something to those who do not see the page. */
@@ -247,7 +259,11 @@ export function announce(text) {
 
 /** A short message; with `undo` it can be taken back for ten seconds. */
 export function toast(text, { undo, kind = "plain", seconds = undo ? 10 : 5 } = {}) {
-  const end = () => node.remove();
+  const end = () => {
+    const focused = node.contains(document.activeElement);
+    node.remove();
+    if (focused) focusOn(document.getElementById("content"), { preventScroll: true });
+  };
   let timer = setTimeout(end, seconds * 1000);
   const hold = () => clearTimeout(timer);
   const resume = () => (timer = setTimeout(end, seconds * 1000));
@@ -261,7 +277,7 @@ export function toast(text, { undo, kind = "plain", seconds = undo ? 10 : 5 } = 
   };
   const node = element(
     "div",
-    { class: `toast ${kind}`, role: kind === "bad" ? "alert" : "status", onmouseenter: hold, onfocusin: hold, onmouseleave: resume, onfocusout: resume },
+    { class: `toast ${kind} ${undo ? "undoable" : ""}`, role: kind === "bad" ? "alert" : "status", onmouseenter: hold, onfocusin: hold, onmouseleave: resume, onfocusout: resume },
     element("span", {}, prose(text)),
     undo && button("Undo", undoing),
     button("×", end, { class: "quiet", "aria-label": "Close this message" }),
@@ -297,9 +313,15 @@ export function dialog({ title, body, actions = [{ label: "Close", value: null }
       for (const one of buttons) one.disabled = is;
     };
     const buttons = actions.map(({ label, value, act, kind }) => button(label, () => (act ? attempt(act) : end(value)), { class: kind }));
+    const isTyped = (field) => field.matches("input:not([type=checkbox], [type=radio])");
+    const onEnter = (event) => {
+      if (event.key !== "Enter" || event.isComposing || !isTyped(event.target)) return;
+      event.preventDefault();
+      buttons[0].click();
+    };
     const node = element(
       "dialog",
-      { "aria-labelledby": heading },
+      { "aria-labelledby": heading, onkeydown: onEnter },
       element("h2", { id: heading }, title),
       element("div", { class: "dialog-body" }, body),
       failed,
@@ -310,6 +332,8 @@ export function dialog({ title, body, actions = [{ label: "Close", value: null }
     node.addEventListener("close", () => (node.remove(), resolve(chosen)));
     document.body.append(node);
     node.showModal();
+    // What a second Enter would do for good is not what has the focus.
+    if (actions[0].kind === "danger" && !node.querySelector("input, select, textarea")) buttons.at(-1).focus();
   });
 }
 

@@ -55,6 +55,8 @@ def _as_request(text: str) -> str:
 
 def call_from_words(words: list[str]) -> Fixture:
     """The call of a tool, or of a method, with the arguments that follow its name."""
+    if "=" in words[0]:
+        raise _not_a_call(f"{words[0]!r} is an argument, and no tool is named before it")
     tool, arguments = words[0], _arguments(words[1:])
     params: dict[str, Any] = {"name": tool, "arguments": arguments}
     method = "tools/call"

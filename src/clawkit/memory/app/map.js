@@ -11,6 +11,12 @@ export function topicColour(at, dark) {
   return `hsl(${hue} ${dark ? "45% 66%" : "42% 42%"})`;
 }
 
+/** The middle of a name that is to be read whole, if it is near the edge: moved as far as it takes. */
+function inside(middle, half, width) {
+  if (middle < 0 || middle > width || 2 * half > width) return middle;
+  return Math.min(Math.max(middle, half), width - half);
+}
+
 /** Points by cells of a grid, so that the nearest is found without looking at all of them. */
 function gridOf({ x, y }, size = 64) {
   const cells = new Map();
@@ -153,8 +159,8 @@ export function showMap(canvas, map, { onOpen, onPoint = () => {}, isDark = () =
       const { name, memories, x, y } = map.topics[topic];
       if (!memories) continue;
       const label = name.length > 32 ? `${name.slice(0, 31)}…` : name;
-      const [px, py] = [toX(x), toY(y) - 12];
       const half = context.measureText(label).width / 2 + 6;
+      const [px, py] = [inside(toX(x), half, width), toY(y) - 12];
       const box = [px - half, py - 14, px + half, py + 6];
       if (taken.some((one) => box[0] < one[2] && box[2] > one[0] && box[1] < one[3] && box[3] > one[1])) continue;
       taken.push(box);

@@ -1,7 +1,7 @@
 // Activity: the audit as a live table, in charts, and call by call.
 
 import { axisTime, laneChart, lineChart, rankChart, stepName, timeChart } from "../charts.js";
-import { badge, button, counted, dialog, duration, element, emptyState, facts, field, longText, moment, pager, replace, table, throttled } from "../console.js";
+import { badge, button, clipped, counted, dialog, duration, element, emptyState, facts, field, longText, moment, pager, replace, table, throttled } from "../console.js";
 
 const SIZE = 30;
 const SUMMARY_EVERY = 2500;
@@ -115,9 +115,9 @@ export async function show(root, context) {
 }
 
 const COLUMNS = [
-  { title: "Tool", cell: (row) => row.name, class: "mono name" },
+  { title: "Tool", cell: (row) => clipped(row.name), class: "mono name" },
   { title: "Decision", cell: (row) => badge(row.decision || row.kind, KINDS[row.decision]) },
-  { title: "Server", cell: (row) => row.server, class: "name" },
+  { title: "Server", cell: (row) => clipped(row.server || ""), class: "name" },
   { title: "With", cell: (row) => row.preview, class: "mono dim preview" },
   { title: "Why", cell: (row) => element("span", { class: "small" }, why(row), row.flags?.length ? [" ", badge(row.flags.join(", "), "warn")] : null), class: "why" },
   { title: "Took", cell: (row) => (row.latency_ms === undefined ? "" : duration(row.latency_ms)), class: "number" },
@@ -202,7 +202,7 @@ function drawCharts(place, found, onServer, onTool) {
   const per = stepName(found.step);
   const lanes = found.lanes.map((lane) => ({ ...lane, name: lane.server || "(no name)" }));
   const laneColumns = [
-    { title: "Server", cell: (lane) => lane.name },
+    { title: "Server", cell: (lane) => clipped(lane.name) },
     { title: "Calls", cell: (lane) => lane.calls.toLocaleString("en"), class: "number" },
     { title: "Blocked", cell: (lane) => lane.blocked.toLocaleString("en"), class: "number" },
     { title: "Median", cell: (lane) => duration(lane.p50_ms), class: "number" },
@@ -224,7 +224,7 @@ function drawCharts(place, found, onServer, onTool) {
       { class: "columns" },
       lineChart({ title: "Latency", points: found.buckets.map((one, at) => ({ label: labels[at], p50: one.p50_ms, p95: one.p95_ms })), lines: [["p50", "median"], ["p95", "95th percentile"]], format: (value) => duration(value) || "0" }),
       rankChart({ title: "Tools", nameTitle: "Tool", rows: found.tools.map((one) => ({ name: one.name, value: one.calls, part: one.blocked })), onOpen: (row) => onTool(row.name) }),
-      rankChart({ title: "Why calls were blocked", nameTitle: "Reason", valueTitle: "Times", rows: found.reasons.map((one) => ({ name: one.name, value: one.calls, part: one.blocked })) }),
+      rankChart({ title: "Why calls were blocked", nameTitle: "Reason", valueTitle: "Times", partTitle: "", rows: found.reasons.map((one) => ({ name: one.name, value: one.calls, part: one.calls })) }),
     ),
   );
 }
@@ -246,7 +246,7 @@ function drawRecord({ record, linked, before, after }, row) {
   const near = (rows) =>
     table({
       caption: "Calls of the same session",
-      columns: [{ title: "Tool", cell: (one) => one.name, class: "mono" }, { title: "Decision", cell: (one) => badge(one.decision || one.kind, KINDS[one.decision]) }, { title: "With", cell: (one) => one.preview, class: "mono dim preview" }, { title: "When", cell: (one) => moment(one.time), class: "nowrap dim" }],
+      columns: [{ title: "Tool", cell: (one) => clipped(one.name), class: "mono" }, { title: "Decision", cell: (one) => badge(one.decision || one.kind, KINDS[one.decision]) }, { title: "With", cell: (one) => one.preview, class: "mono dim preview" }, { title: "When", cell: (one) => moment(one.time), class: "nowrap dim" }],
       rows,
     });
   return [

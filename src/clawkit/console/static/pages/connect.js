@@ -1,6 +1,6 @@
 // The page Connect: which client has what of ours, a button for each, and what others paste.
 
-import { ago, badge, button, confirm, dialog, element, emptyState, facts, field, problem, prose, replace, table, toast } from "../console.js";
+import { ago, badge, button, confirm, dialog, element, emptyState, facts, field, problem, prose, redraw, replace, table, toast } from "../console.js";
 import { showSecret } from "./memory.js";
 
 const OURS = [
@@ -17,7 +17,7 @@ export async function show(root, context) {
 
 async function drawClients(place, context) {
   const { clients, missing, problems, home } = await context.fetchJson("/api/connect/clients");
-  const reload = () => drawClients(place, context);
+  const reload = () => redraw(place, () => drawClients(place, context));
   const removeAll = () => context.attempt(async () => {
     const body = element("p", {}, "The assistant, memories and tools go out of every client's file, and guarded servers go on without the guard. What you told the assistant and what is remembered stays.");
     if (!(await confirm({ title: "Take everything of ours out of every client?", body, action: "Take it out", kind: "danger" }))) return;
@@ -49,17 +49,19 @@ function clientCard(client, home, context, reload) {
     toast([done, `Restart ${client.title} for this to count.`, note].filter(Boolean).join(" "), { seconds: 9 });
     await reload();
   });
+  const unread = client.assistant.state === "cannot be read" && client.assistant.note;
   const open = client.servers.filter((one) => one.state === "not wrapped" && one.transport);
   return element(
     "article",
     { class: "card", "aria-label": client.title },
     element("h3", {}, client.title),
     element("p", { class: "dim small mono" }, file),
+    unread ? problem(unread) : null,
     element(
       "ul",
       { class: "has" },
-      OURS.map(([what, title]) => ourLine(client, what, title, act)),
-      client.servers.map((one) => serverLine(one, act)),
+      unread ? null : OURS.map(([what, title]) => ourLine(client, what, title, act)),
+      client.servers.map((one) => serverLine(client, one, act)),
     ),
     open.length > 1 ? element("p", { class: "actions" }, button(`Guard all ${open.length}`, act("guard", "", "They go through the guard."))) : null,
     open.length && !client.shows_forms ? element("p", { class: "dim small" }, "It shows no questions of servers: keep Approvals open here, or whatever asks is denied.") : null,
@@ -104,11 +106,11 @@ function ourLine(client, what, title, act) {
     "li",
     {},
     element("span", {}, element("span", { class: "strong" }, title), " ", has ? badge("added", "good") : state !== "not installed" && badge(state, "warn"), note ? element("span", { class: "dim small" }, ` ${note}`) : null),
-    can && button(has ? "Remove" : "Add", act(has ? "remove" : "install", what, has ? `${title} is taken out.` : `${title} is added.`), { class: has ? "" : "primary", "aria-label": label }),
+    can && button(has ? "Remove" : "Add", act(has ? "remove" : "install", what, has ? `${title} is taken out.` : `${title} is added.`), { class: has ? "" : "primary", "aria-label": label, "data-place": `${client.id} ${what}` }),
   );
 }
 
-function serverLine(server, act) {
+function serverLine(client, server, act) {
   const guarded = server.state === "wrapped";
   const kind = guarded ? "good" : server.state === "not wrapped" ? "plain" : "warn";
   const said = { wrapped: "guarded", "not wrapped": "not guarded" }[server.state] || server.state;
@@ -117,7 +119,7 @@ function serverLine(server, act) {
     "li",
     {},
     element("span", {}, server.server, " ", badge(said, kind), server.note ? element("span", { class: "dim small" }, ` ${server.note}`) : null),
-    can && button(guarded ? "Unguard" : "Guard", act(guarded ? "unguard" : "guard", server.server, guarded ? "It goes on without the guard." : "It goes through the guard."), { "aria-label": `${guarded ? "Unguard" : "Guard"} ${server.server}` }),
+    can && button(guarded ? "Unguard" : "Guard", act(guarded ? "unguard" : "guard", server.server, guarded ? "It goes on without the guard." : "It goes through the guard."), { "aria-label": `${guarded ? "Unguard" : "Guard"} ${server.server}`, "data-place": `${client.id} server ${server.server}` }),
   );
 }
 
@@ -143,19 +145,19 @@ function pasteBlock(title, where, text) {
 
 async function drawTeam(place, context) {
   const { served, beings, clients, tokens, total, logins } = await context.fetchJson("/api/connect/tokens");
-  const reload = () => drawTeam(place, context);
+  const reload = () => redraw(place, () => drawTeam(place, context));
   const revoke = ({ token, being_id: being }) => context.attempt(async () => {
     const body = element("p", {}, `“${token.label || token.id.slice(0, 8)}” opens its Being no longer.`);
     if (!(await confirm({ title: "Revoke this token?", body, action: "Revoke", kind: "danger" }))) return;
     await context.fetchJson("/api/memory/tokens/revoke", { body: { being, token: token.id } });
-    toast("Revoked");
+    toast(`Revoked: ${token.label || token.id.slice(0, 8)}`);
     await reload();
   });
   const end = ({ id, client, person }) => context.attempt(async () => {
     const body = element("p", {}, `“${client}” has to ask ${person} again.`);
     if (!(await confirm({ title: "End this login?", body, action: "End", kind: "danger" }))) return;
     await context.fetchJson("/api/connect/end-login", { body: { login: id } });
-    toast("Ended");
+    toast(`Ended: the login of ${client}`);
     await reload();
   });
   replace(
@@ -170,7 +172,7 @@ async function drawTeam(place, context) {
         { title: "May", cell: ({ token }) => (token.owner && token.scope === "full" ? "full, owner" : token.scope) },
         { title: "Person", cell: ({ token }) => token.person },
         { title: "Last used", cell: ({ token }) => (token.used === null ? "never" : ago(token.used)), class: "nowrap" },
-        { title: "", cell: (one) => button("Revoke", () => revoke(one), { class: "danger", "aria-label": `Revoke ${one.token.label || one.token.id.slice(0, 8)}` }) },
+        { title: "", spoken: "Revoke", cell: (one) => button("Revoke", () => revoke(one), { class: "danger", "aria-label": `Revoke ${one.token.label || one.token.id.slice(0, 8)}` }) },
       ],
       rows: tokens,
       empty: "No token counts: nobody reaches a memory over HTTP.",
@@ -184,7 +186,7 @@ async function drawTeam(place, context) {
         { title: "May", cell: ({ scope }) => scope.replaceAll(" ", ", ") },
         { title: "Person", cell: ({ person }) => person },
         { title: "Last used", cell: ({ used }) => ago(used), class: "nowrap" },
-        { title: "", cell: (one) => button("End", () => end(one), { class: "danger", "aria-label": `End the login of ${one.client}` }) },
+        { title: "", spoken: "End", cell: (one) => button("End", () => end(one), { class: "danger", "aria-label": `End the login of ${one.client}` }) },
       ],
       rows: logins,
     }),

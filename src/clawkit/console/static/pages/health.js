@@ -1,6 +1,6 @@
 // Health: what `claw doctor` says, with what to do about it beside it.
 
-import { badge, button, counted, element, facts, prose, replace } from "../console.js";
+import { badge, button, counted, element, facts, focusOn, prose, replace } from "../console.js";
 
 const KINDS = { ok: "good", warning: "warn", problem: "bad" };
 const ORDER = ["problem", "warning", "ok"];
@@ -11,10 +11,12 @@ export async function show(root, context) {
   root.append(head, list);
 
   async function examine(path, body) {
+    const focused = head.contains(document.activeElement);
     replace(list, element("p", { class: "dim" }, "Looking…"));
     for (const one of head.querySelectorAll("button")) one.disabled = true;
     try {
-      draw(await context.fetchJson(path, body ? { body } : {}));
+      draw(await context.fetchJson(path, body ? { body } : {}), body !== undefined);
+      if (focused) focusOn(head.querySelector("p"), { preventScroll: true });
     } catch (error) {
       draw(null);
       throw error;
@@ -23,7 +25,7 @@ export async function show(root, context) {
 
   const again = (path, body) => () => context.attempt(() => examine(path, body));
 
-  function draw(found) {
+  function draw(found, repaired = false) {
     const count = (state) => found.checks.filter((check) => check.state === state).length;
     const summary = !found
       ? ""
@@ -32,7 +34,7 @@ export async function show(root, context) {
         : `${counted(count("problem"), "problem")}, ${counted(count("warning"), "warning")}.`;
     replace(
       head,
-      element("p", { class: "strong", role: "status" }, summary),
+      element("p", { class: "strong", role: "status" }, repaired && done(found), summary),
       element(
         "p",
         { class: "row" },
@@ -51,6 +53,12 @@ export async function show(root, context) {
 
   draw(null);
   await examine("/api/health/checks");
+}
+
+/** What came of a repair, whatever else is left. */
+function done({ checks }) {
+  const count = checks.filter((check) => check.fixed).length;
+  return count ? `Repaired: ${counted(count, "thing")}. ` : "There was nothing that could be repaired here. ";
 }
 
 function drawCheck(check) {

@@ -96,19 +96,18 @@ const happened = (node) => (node.scene.when?.length ? longDay(node.scene.when[0]
 
 async function drawMapTab(page) {
   const { context, being, place } = page;
-  const load = () => context.fetchJson(`/api/memory/map?being=${being.id}`);
-  const map = await load();
-  replace(place);
   page.again = () => drawMapTab(page);
-  if (!map.ids.length) {
+  if (!being.memories) {
     const next = being.waiting ? "What was told waits to be put in order: claw memory tidy does that." : "Tell it something in a client, or with claw remember.";
-    place.append(emptyState("No memory to draw yet", next));
+    replace(place, emptyState("No memory to draw yet", next));
     return;
   }
   const detail = element("aside", { class: "card memory-detail", "aria-label": "The chosen memory", hidden: true });
   const list = element("section", { "aria-label": "Memories" });
   const found = element("section", { "aria-label": "What was found", hidden: true });
-  const state = { ...page, map, detail, list, found, topic: "", drawn: null };
+  const about = element("span", { class: "dim small" });
+  const topics = element("div", {});
+  const state = { ...page, map: NO_MAP, detail, list, found, about, topics, topic: "", drawn: null, asked: 0 };
   state.open = (id) => context.attempt(() => openNode(state, id));
   state.reload = () => {
     const before = location.hash;
@@ -116,28 +115,39 @@ async function drawMapTab(page) {
     // The address may be this one already: then nobody else shows the page anew.
     if (location.hash === before) context.reload();
   };
-  const topics = element("div", {}, legend(state));
-  const about = element("span", { class: "dim small" }, mapped(map));
-  place.append(searchForm(state), found, element("div", { class: "memory-map-row" }, mapCard(state, about), detail), topics, list);
-  await drawList(state, 0);
+  replace(place, searchForm(state), found, element("div", { class: "memory-map-row" }, mapCard(state), detail), topics, list);
   page.again = async () => {
-    state.map = await load();
-    if (!state.map.ids.length) return drawMapTab(page);
-    replace(about, mapped(state.map));
-    state.drawn.take(state.map);
-    replace(topics, legend(state));
+    if (!page.being.memories) return drawMapTab(page);
+    loadMap(state);
     await drawList(state, state.offset);
     if (!detail.hidden) await showNode(state, detail.dataset.node);
   };
+  loadMap(state);
+  await drawList(state, 0);
   if (context.parameters.get("node")) await state.open(context.parameters.get("node"));
+}
+
+const NO_MAP = { total: 0, topics: [], ids: [], x: [], y: [], topic: [], state: [] };
+
+/** The map takes longest: all else is there before it, and nothing waits for it. */
+async function loadMap(state) {
+  const asked = (state.asked += 1);
+  const map = await state.context.attempt(() => state.context.fetchJson(`/api/memory/map?being=${state.being.id}`));
+  if (asked !== state.asked) return; // a newer one is under way
+  replace(state.wait, map ? null : "The map could not be drawn.");
+  if (!map) return;
+  state.map = map;
+  state.drawn.take(map);
+  state.drawn.select(state.detail.hidden ? null : state.detail.dataset.node);
+  replace(state.about, mapped(map));
+  redraw(state.topics, () => replace(state.topics, legend(state)));
 }
 
 function mapped(map) {
   return map.total > map.ids.length ? `The newest ${map.ids.length.toLocaleString("en")} of ${map.total.toLocaleString("en")}` : counted(map.total, "memory", "memories");
 }
 
-function mapCard(state, about) {
-  const { map } = state;
+function mapCard(state) {
   const canvas = element("canvas", {
     class: "memory-map",
     tabindex: "0",
@@ -145,19 +155,21 @@ function mapCard(state, about) {
     "aria-label": "A map of the memories: near is alike. Arrow keys move it, plus and minus zoom, 0 shows all, Enter opens the one in the middle. The list below has the same memories.",
   });
   const tip = element("p", { class: "map-tip", hidden: true });
-  const drawn = showMap(canvas, map, { onOpen: state.open, onPoint: pointed(state, tip), isDark: () => dark.matches });
+  const drawn = showMap(canvas, NO_MAP, { onOpen: state.open, onPoint: pointed(state, tip), isDark: () => dark.matches });
   dark.addEventListener("change", drawn.draw);
   state.context.onLeave(() => dark.removeEventListener("change", drawn.draw));
   state.drawn = drawn;
+  state.wait = element("p", { class: "map-wait", role: "status" }, "The map is being drawn…");
   return element(
     "div",
     { class: "card map-card" },
     canvas,
+    state.wait,
     tip,
     element(
       "p",
       { class: "map-tools" },
-      about,
+      state.about,
       button("+", () => drawn.zoom(1.4), { "aria-label": "Zoom in" }),
       button("−", () => drawn.zoom(1 / 1.4), { "aria-label": "Zoom out" }),
       button("Whole", () => drawn.whole()),
@@ -215,7 +227,7 @@ function memoryRow(state) {
     return element(
       "li",
       {},
-      button([element("span", { class: "text" }, shortened(node.scene.action)), element("span", { class: "dim small" }, happened(node), about.map((one) => ` · ${one}`))], () => state.open(node.id), { class: "memory-line" }),
+      button([element("span", { class: "text" }, shortened(node.scene.action)), element("span", { class: "dim small" }, `told ${dayOf(node.created)}`, about.map((one) => ` · ${one}`))], () => state.open(node.id), { class: "memory-line" }),
     );
   };
 }
@@ -229,7 +241,7 @@ async function drawList(state, offset) {
   const name = state.map.topics.find((one) => one.id === state.topic)?.name;
   replace(
     state.list,
-    element("h2", {}, name || "Newest first"),
+    element("h2", {}, name ? `${name}, last told first` : "Last told first"),
     memories.length ? element("ol", { class: "memories" }, memories.map(memoryRow(state))) : element("p", { class: "dim" }, "None."),
     pager({
       text: memories.length ? `${offset + 1} to ${offset + memories.length}` : "",
@@ -272,7 +284,7 @@ function hitRow(state, { node, score, signals }, best) {
   return element(
     "li",
     { class: "hit" },
-    button([element("span", { class: "text" }, shortened(node.scene.action)), element("span", { class: "dim small" }, happened(node))], () => state.open(node.id), { class: "memory-line" }),
+    button([element("span", { class: "text" }, shortened(node.scene.action)), element("span", { class: "dim small" }, `of ${happened(node)}`)], () => state.open(node.id), { class: "memory-line" }),
     element("details", {}, element("summary", { class: "small" }, element("span", { class: "score" }, bar), `score ${score.toFixed(3)}`), element("p", { class: "small dim" }, why)),
   );
 }
@@ -347,7 +359,7 @@ function undoable(state, text, entry) {
   const undo = async () => {
     // Not the page's own: it may have been left, and what it asked for is dropped then.
     await fetchJson("/api/memory/undo", { body: { being: state.being.id, entry } });
-    toast("Undone");
+    toast(`Undone. ${text}`);
     state.reload();
   };
   toast(text, { undo });
@@ -360,7 +372,7 @@ async function edit(state, node) {
   const saved = await dialog({ title: "Edit this memory", body, actions: [{ label: "Save", act: save, kind: "primary" }, { label: "Cancel", value: null }] });
   if (!saved) return;
   const { removed, entry, node: made } = saved;
-  undoable(state, removed || "Saved", entry);
+  undoable(state, removed || `Saved: “${shortened(made.scene.action, 60)}”`, entry);
   state.context.go("memory", { being: state.being.id, node: made.id });
 }
 
@@ -369,7 +381,7 @@ async function forget(state, node) {
   const body = element("div", {}, element("p", { class: "text" }, shortened(node.scene.action)), element("p", { class: "dim" }, "Nothing recalls it any more. This can be undone."), field("Why (for the history)", why));
   if (!(await confirm({ title: "Forget this memory?", body, action: "Forget", kind: "danger" }))) return;
   const { entry } = await state.context.fetchJson("/api/memory/forget", { body: { being: state.being.id, id: node.id, why: why.value } });
-  undoable(state, "Forgotten", entry);
+  undoable(state, `Forgotten: “${shortened(node.scene.action, 60)}”`, entry);
   state.reload();
 }
 
@@ -421,7 +433,7 @@ function monthStrip(page, months, until) {
     all.map(([month, number]) => {
       const bar = element("span", { class: "month-bar" });
       bar.style.height = `${Math.max(6, (number / most) * 48)}px`;
-      const title = new Date(`${month}-15`).toLocaleDateString([], { month: "short", year: "2-digit" });
+      const title = new Date(`${month}-15`).toLocaleDateString([], { month: "short", year: "numeric" });
       const label = `${title}: ${counted(number, "memory", "memories")}`;
       return element("button", { type: "button", class: "month", title: label, "aria-label": label, "aria-pressed": String(month === until), onclick: () => page.go({ view: "days", ...(month === until ? {} : { until: month }) }) }, bar, element("span", { class: "small" }, title));
     }),
@@ -454,7 +466,7 @@ async function drawFacts(page, offset = 0) {
 async function undoEntry(page, entry, reload) {
   await page.context.fetchJson("/api/memory/undo", { body: { being: page.being.id, entry } });
   toast(`Undid ${entry}`);
-  await reload();
+  await redraw(page.place, reload);
 }
 
 async function drawHistory(page, before = 0, earlier = []) {
@@ -473,7 +485,7 @@ async function drawHistory(page, before = 0, earlier = []) {
         { title: "When", cell: (one) => moment(one.at), class: "nowrap" },
         { title: "What", cell: (one) => element("span", { class: "text" }, one.text) },
         { title: "By", cell: (one) => one.by || "you", class: "dim" },
-        { title: "", cell: (one) => (one.undone_by !== null ? element("span", { class: "dim nowrap" }, `undone by ${one.undone_by}`) : one.kind === "erased" ? "" : button("Undo", () => undo(one.n), { class: "quiet", "aria-label": `Undo ${one.n}` })) },
+        { title: "", spoken: "Undo", cell: (one) => (one.undone_by !== null ? element("span", { class: "dim nowrap" }, `undone by ${one.undone_by}`) : one.kind === "erased" ? "" : button("Undo", () => undo(one.n), { class: "quiet", "aria-label": `Undo ${one.n}` })) },
       ],
       rows: entries,
       empty: "Nothing was done to this memory yet.",
@@ -492,8 +504,8 @@ async function drawAccess(page) {
     const body = element("p", {}, `Whoever holds the token ${one.label ? `“${one.label}” ` : ""}(${one.id.slice(0, 8)}) reaches this Being no longer.`);
     if (!(await confirm({ title: "Revoke this token?", body, action: "Revoke", kind: "danger" }))) return;
     await context.fetchJson("/api/memory/tokens/revoke", { body: { being: being.id, token: one.id } });
-    toast("Revoked");
-    await drawAccess(page);
+    toast(`Revoked: ${one.label || one.id.slice(0, 8)}`);
+    await redraw(place, () => drawAccess(page));
   });
   const state = (one) => (one.good ? badge(one.expires ? `until ${dayOf(one.expires)}` : "good", "good") : badge(one.revoked ? "revoked" : "expired", "bad"));
   replace(
@@ -508,7 +520,7 @@ async function drawAccess(page) {
         { title: "Person", cell: (one) => one.person || "" },
         { title: "State", cell: state },
         { title: "Last used", cell: (one) => (one.used === null ? "never" : ago(one.used)), class: "nowrap" },
-        { title: "", cell: (one) => (one.good ? button("Revoke", () => revoke(one), { class: "danger", "aria-label": `Revoke ${one.label || one.id.slice(0, 8)}` }) : "") },
+        { title: "", spoken: "Revoke", cell: (one) => (one.good ? button("Revoke", () => revoke(one), { class: "danger", "aria-label": `Revoke ${one.label || one.id.slice(0, 8)}` }) : "") },
       ],
       rows: tokens,
       empty: "No token was made yet.",
@@ -527,7 +539,7 @@ async function createToken(page) {
   const made = await dialog({ title: "New token", body, actions: [{ label: "Make it", act: make, kind: "primary" }, { label: "Cancel", value: null }] });
   if (!made) return;
   await showSecret("The token, this once", made.token);
-  await drawAccess(page);
+  await redraw(page.place, () => drawAccess(page));
 }
 
 export async function showSecret(title, secret, more) {

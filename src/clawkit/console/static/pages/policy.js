@@ -1,6 +1,6 @@
 // Policy: the rules and what they decided, a call tried on them, an edit replayed before it is saved.
 
-import { badge, button, confirm, counted, diff, element, emptyState, facts, field, moment, problem, prose, replace, table, toast } from "../console.js";
+import { badge, button, confirm, counted, diff, element, emptyState, facts, field, focusOn, moment, problem, prose, replace, table, toast } from "../console.js";
 
 const KINDS = { allow: "good", deny: "bad", prompt: "warn", uncertain: "plain" };
 
@@ -175,7 +175,8 @@ function drawEditor(place, context, reload) {
   const changed = () => base !== null && area.value !== (base.there ? base.text : "");
   const draw = () => {
     const edited = changed();
-    const text = other ? "Choose below which of the two it is to be." : !edited ? "This is the policy in use." : tried === area.value ? "Replayed as it stands here: it can be saved." : "Changed. Replay it over the log to see what it would do; then it can be saved.";
+    const what = area.value === original() ? "A proposal, not in use yet." : "Changed.";
+    const text = other ? "Choose below which of the two it is to be." : !edited ? "This is the policy in use." : tried === area.value ? "Replayed as it stands here: it can be saved." : `${what} Replay it over the log to see what it would do; then it can be saved.`;
     replace(state, text);
     save.disabled = !(edited && tried === area.value && !other);
     test.disabled = !edited || other !== null;
@@ -206,11 +207,13 @@ function drawEditor(place, context, reload) {
         const found = await context.fetchJson("/api/policy/replay", { body: { text } });
         if (other) return; // the question which of the two it is to be stays
         drawReport(report, found);
+        report.scrollIntoView({ block: "nearest" });
         tried = text;
       } catch (error) {
         if (error.name === "AbortError") throw error;
         tried = null;
         replace(report, problem(error.message));
+        report.scrollIntoView({ block: "nearest" });
       }
       draw();
     }),
@@ -218,14 +221,14 @@ function drawEditor(place, context, reload) {
   const save = button("Save", () => context.attempt(() => write(area.value)), { class: "primary" });
   const drop = button("Drop changes", () => begin(other || base));
 
-  async function write(text) {
+  /** Saves a text; `said` begins what is told of it, and what was before can be brought back unless it just was. */
+  async function write(text, said = "The policy is saved", undoable = base.there) {
     const over = base;
     saving = true;
     try {
       const saved = await context.fetchJson("/api/policy/save", { body: { text, digest: over.digest } });
       begin({ ...over, text, there: true, digest: saved.digest });
-      const note = saved.backup ? ` The one before is kept as ${saved.backup}.` : "";
-      toast(`The policy is saved; every guard uses it from now on.${note}`, over.there ? { undo: () => write(over.text) } : {});
+      toast(`${said}; every guard uses it from now on.`, undoable ? { undo: () => write(over.text, "The policy is again what it was", false) } : {});
     } catch (error) {
       await reload();
       if (!other) throw error; // else the choice says it, and nothing is to stand over that
@@ -233,6 +236,8 @@ function drawEditor(place, context, reload) {
     } finally {
       saving = false;
     }
+    const lost = [document.body, save, document.getElementById("content")].includes(document.activeElement);
+    if (lost) focusOn(state, { preventScroll: true }); // the button that had it is of no use now
     await reload();
   }
 
@@ -244,7 +249,7 @@ function drawEditor(place, context, reload) {
   const putBack = () =>
     context.attempt(async () => {
       const body = [element("p", {}, "What changes, if the policy becomes again what it was:"), await compared(base.text, base.before.text)];
-      if (await confirm({ title: "Put back the policy before?", body, action: "Put it back" })) await write(base.before.text);
+      if (await confirm({ title: "Put back the policy before?", body, action: "Put it back" })) await write(base.before.text, "The policy is again what it was");
     });
 
   async function ask(policy) {
@@ -264,7 +269,7 @@ function drawEditor(place, context, reload) {
       element("p", { class: "dim small" }, "If you go on with yours and save it, it takes the other one's place; that is kept beside it. Yours, compared with it:"),
       lines,
     );
-    report.querySelector(".actions").scrollIntoView({ block: "nearest" });
+    report.scrollIntoView({ block: "nearest" });
   }
 
   replace(place, element("h2", {}, "Edit"), field("Policy as TOML", area), state, element("p", { class: "actions" }, test, save, drop), report, kept);

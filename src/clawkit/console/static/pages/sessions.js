@@ -1,6 +1,7 @@
 // The page Sessions: what was said, with pictures, tool steps, tokens and cost.
 
-import { ago, badge, button, confirm, counted, element, emptyState, fetchFile, field, longText, moment, pagedTable, redraw, replace, toast, visible } from "../console.js";
+import { ago, badge, button, confirm, counted, element, emptyState, fetchFile, field, focusOn, longText, moment, pagedTable, redraw, replace, toast, visible } from "../console.js";
+import { markdown } from "../markdown.js";
 
 const ENDS = { "": "", end: "", command: "", length: "cut short", refusal: "declined", lost: "interrupted" };
 const MOST_MESSAGES = 200; // in the page at once
@@ -23,7 +24,7 @@ async function showList(root, context) {
       { title: "Model", cell: (one) => one.model || "", class: "dim" },
       { title: "Messages", cell: (one) => one.messages.toLocaleString("en"), class: "number" },
       { title: "Last used", cell: (one) => ago(one.updated), class: "nowrap" },
-      { title: "", cell: (one) => state(one) },
+      { title: "", spoken: "State", cell: (one) => state(one) },
     ],
     onOpen: (one) => context.go("sessions", { key: one.key }),
     empty: "No session is like this.",
@@ -129,7 +130,7 @@ function heading({ info }, context, onDelete) {
     if (!(await confirm({ title: "Delete this session for good?", body, action: "Delete", kind: "danger" }))) return;
     onDelete();
     await context.fetchJson("/api/sessions/delete", { body: { key: info.key } });
-    toast("Deleted");
+    toast(`Deleted: “${shortened(info.title || info.key, 60)}”`);
     context.go("sessions");
   });
   return element(
@@ -182,9 +183,11 @@ function once(drawn, name, draw) {
 function messages({ messages: found, turns }, key, drawn) {
   const nodes = [];
   const byId = new Map(turns.map((one) => [one.id, one]));
+  const tools = new Map(found.flatMap((one) => one.parts.filter((part) => part.type === "call").map((part) => [part.id, part.name])));
+  const named = (one) => ({ ...one, parts: one.parts.map((part) => (part.type === "outcome" ? { ...part, tool: tools.get(part.call_id) } : part)) });
   found.forEach((one, at) => {
     if (at && one.epoch !== found[at - 1].epoch) nodes.push(element("p", { class: "note" }, "Begun anew: what stands above is no longer remembered."));
-    nodes.push(once(drawn, JSON.stringify(one), () => message(one, key)));
+    nodes.push(once(drawn, JSON.stringify(named(one)), () => message(named(one), key)));
     if (found[at + 1]?.turn !== one.turn) nodes.push(turnEnd(byId.get(one.turn)));
   });
   return nodes.filter(Boolean);
@@ -207,18 +210,41 @@ function turnEnd(turn) {
 
 function message(one, key) {
   const about = element("p", { class: "who" }, `${NAMES[one.role] || one.role}, `, moment(one.created));
-  return element("article", { class: `said ${one.role === "user" ? "user" : "other"}` }, about, one.parts.map((part) => drawPart(part, key)));
+  const isAnswer = one.role === "assistant";
+  return element("article", { class: `said ${one.role === "user" ? "user" : "other"}` }, about, one.parts.map((part) => (isAnswer && part.type === "text" ? answer(part.text) : drawPart(part, key))));
+}
+
+const MOST_WORDS = 6000;
+
+/** What a model wrote, with its lists and code; a long one is shown whole when it is asked for. */
+function answer(text) {
+  const bubble = element("div", { class: "bubble written" });
+  const cut = text.length > MOST_WORDS ? text.lastIndexOf("\n", MOST_WORDS) : text.length;
+  const end = cut > 0 ? cut : MOST_WORDS;
+  replace(bubble, markdown(text.slice(0, end)));
+  if (end >= text.length) return bubble;
+  const more = button(`Show ${counted(text.length - end, "more character")}`, () => {
+    replace(bubble, markdown(text));
+    focusOn(bubble, { preventScroll: true });
+  });
+  bubble.append(more);
+  return bubble;
 }
 
 const PARTS = {
-  text: (part) => (part.text.length > 6000 ? longText(part.text, 6000) : element("div", { class: "bubble" }, part.text)),
+  text: (part) => (part.text.length > MOST_WORDS ? longText(part.text, MOST_WORDS) : element("div", { class: "bubble" }, part.text)),
   image: picture,
   file: (part, key) => (part.mime_type.startsWith("image/") ? picture(part, key) : attachment(part, key)),
   call: (part) =>
     element("details", { class: "step" }, element("summary", {}, "Calls ", element("code", {}, part.name)), longText(JSON.stringify(part.arguments, null, 2))),
   outcome: (part, key) =>
-    element("details", { class: `step ${part.is_error ? "bad" : ""}`, open: part.is_error }, element("summary", {}, part.is_error ? "It failed" : "What came of it"), part.parts.map((inner) => (inner.type === "text" ? longText(inner.text) : drawPart(inner, key)))),
+    element("details", { class: `step ${part.is_error ? "bad" : ""}`, open: part.is_error }, element("summary", {}, outcome(part)), part.parts.map((inner) => (inner.type === "text" ? longText(inner.text) : drawPart(inner, key)))),
 };
+
+function outcome({ tool, is_error: failed }) {
+  if (!tool) return failed ? "It failed" : "What came of it";
+  return failed ? [element("code", {}, tool), " failed"] : ["What came of ", element("code", {}, tool)];
+}
 
 function drawPart(part, key) {
   return (PARTS[part.type] || (() => longText(JSON.stringify(part))))(part, key);
@@ -235,7 +261,8 @@ async function download(address, name) {
   setTimeout(() => URL.revokeObjectURL(file), 60_000);
 }
 
-const described = ({ mime_type: type, name, size }) => `${name}, ${type}, ${counted(Math.max(1, Math.round(size / 1000)), "KB", "KB")}`;
+const sized = (bytes) => (bytes < 1000 ? counted(bytes, "byte") : counted(Math.round(bytes / 1000), "KB", "KB"));
+const described = ({ mime_type: type, name, size }) => `${name}, ${type}, ${sized(size)}`;
 
 function picture(part, key) {
   if (!/^image\/(png|jpeg|gif|webp)$/.test(part.mime_type)) return attachment(part, key);
@@ -248,7 +275,7 @@ function picture(part, key) {
 
 /** A file that is played, if it is sound, and can be saved. */
 function attachment(part, key) {
-  const player = element("span", {});
+  const player = part.mime_type.startsWith("audio/") && element("span", {});
   const attempt = async (act) => {
     try {
       await act();
@@ -263,7 +290,8 @@ function attachment(part, key) {
     sound.focus();
     await sound.play().catch(() => null); // what cannot be played says so itself
   });
-  if (part.mime_type.startsWith("audio/")) replace(player, button("Play", play, { "aria-label": `Play ${part.name}` }));
+  if (player) replace(player, button("Play", play, { "aria-label": `Play ${part.name}` }));
   const save = button("Download", () => attempt(() => download(media(key, part.digest), part.name)), { "aria-label": `Download ${part.name}` });
-  return element("div", { class: "media attached" }, element("p", { class: "small" }, described(part)), element("p", { class: "row" }, player, save));
+  const read = part.read?.length ? element("details", { class: "small" }, element("summary", {}, "What the model got to read of it"), part.read.map((inner) => (inner.type === "text" ? longText(inner.text) : drawPart(inner, key)))) : null;
+  return element("div", { class: "media attached" }, element("div", { class: "spread" }, element("p", { class: "small" }, described(part)), element("p", { class: "row" }, player, save)), read);
 }
