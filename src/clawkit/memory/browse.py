@@ -154,7 +154,8 @@ def _principal(rows: Floats) -> Floats:
     found = rows.T @ np.linalg.eigh(rows @ rows.T)[1][:, :-3:-1]
     lengths = np.linalg.norm(found, axis=0)
     # Where there is no second direction, what is found is nothing but rounding.
-    return found / np.where(lengths > lengths.max() * _ROUNDING, lengths, np.inf)
+    far = np.where(lengths > lengths.max() * _ROUNDING, lengths, np.inf)
+    return (found / far).astype(np.float32)
 
 
 class ScenesPage(Struct, frozen=True):

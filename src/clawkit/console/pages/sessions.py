@@ -148,9 +148,9 @@ def _taken_apart(parts: tuple[StoredPart, ...]) -> tuple[list[StoredPart], _Read
         if frame is None or isinstance(part, StoredFile):
             own.append(part)
             continue
-        ended = isinstance(now, Text) and now.text.endswith(frame.closing)
-        read[-1][1].append(Text(now.text.removesuffix(frame.closing).strip()) if ended else now)
-        frame = None if ended else frame
+        if isinstance(now, Text) and now.text.endswith(frame.closing):
+            now, frame = Text(now.text.removesuffix(frame.closing).strip()), None
+        read[-1][1].append(now)
     return own, read
 
 
