@@ -9,7 +9,6 @@ newer says that a matter has changed, it comes first, and what was so before is 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import zip_longest
@@ -20,8 +19,8 @@ import numpy as np
 
 from clawkit.memory import people
 from clawkit.memory.recall.index_text import day_terms, days_of
-from clawkit.memory.recall.signals import only_asks, wants_done
-from clawkit.memory.records import USER, Node
+from clawkit.memory.recall.signals import only_asks, says_change, voice, wants_done
+from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, postings
 from clawkit.text.calendar import day_of
 from clawkit.text.tokenizer import sentences, telling_words, terms
@@ -96,20 +95,6 @@ _SAME_MATTER, _SHARED = 0.53, 0.08
 _RARE, _FEW = 0.04, 5
 """In which share of all memories a word may be that says what a matter is, and in how many."""
 
-CHANGES = re.compile(
-    r"\b(?:now|new|no longer|not any ?more|instead|mov(?:ed|es|ing)|chang(?:ed|es)|switch(?:ed|es)"
-    r"|cancel(?:l?ed|s)|postponed|raised|reduced|cut|from now on|as of|since|starting|stopped|quit"
-    r"|jetzt|neue[rsnm]?|neu|nicht mehr|kein\w* \w+ mehr|statt|stattdessen|verschoben|vorgezogen"
-    r"|wechsel\w*|gekündigt|nur noch|ab|seit|umgezogen|abgesetzt|erhöht"
-    r"|ahora|ya no|nuev[oa]s?|en vez de|en lugar de|cambi\w+|desde|a partir"
-    r"|maintenant|désormais|ne \w+ plus|n['’]\w+ plus|nouve(?:au|lle|l)s?|au lieu|chang\w+|à partir"
-    r"|adesso|ora|nuov[oaie]|invece|non \w+ più|agora|nov[oa]s?|em vez|já não|nu|nieuwe?|niet meer"
-    r"|теперь|больше не|нов\w+|вместо|art\u0131k|yeni|şimdi)\b"
-    r"|今は|これから|新しい|やめ|変わ|変え|现在|不再|新的|改|이제|새로|더 이상",
-    re.IGNORECASE,
-)
-"""Says that something is otherwise than it was."""
-
 
 class Told(msgspec.Struct, frozen=True):
     """A memory that holds, and the one on the same matter that held before it."""
@@ -180,11 +165,6 @@ def is_of(node: Node, person: str) -> bool:
     text = node.scene.action
     named = people.names_of(frozenset((person,))).named(text)
     return bool(named) and not people.speaks_of_self(text)
-
-
-def _voice(node: Node) -> str:
-    """Who told it; what was noted for a person is theirs."""
-    return node.source.speaker if node.source.speaker != USER else ""
 
 
 def _introductions(unit: Unit, asker: str) -> list[Node]:
@@ -299,7 +279,7 @@ def _is_over(node: Node, now: float) -> bool:
     told, today = day_of(node.created), datetime.fromtimestamp(now, UTC).date()
     days = [day for day in days_of(node.scene.when) if day > told]
     passed = bool(days) and max(days) < today
-    return passed and len(sentences(text)) == 1 and not CHANGES.search(text)
+    return passed and len(sentences(text)) == 1 and not says_change(text)
 
 
 class _Changes:
@@ -338,8 +318,8 @@ class _Changes:
             other
             for other in nodes.fetch(self._unit, near).values()
             if other.created > node.created
-            and _voice(other) == _voice(node)
-            and CHANGES.search(other.scene.action)
+            and voice(other) == voice(node)
+            and says_change(other.scene.action)
             and tells(other)
         ]
         best = max(later, key=alike, default=None)

@@ -107,7 +107,8 @@ def recollect(
         vectors = _vectors(unit, embedder, hits)
         there = known.people
         names = people.names_of(there.names - there.own)
-        hits = looked_again(hits, limit, message, names, vectors, known.far_behind)[:most]
+        again = looked_again(hits, limit, message, names, vectors, known.far_behind)
+        hits = again.hits[:most]
         of_asker: list[Told] = []
         if as_of is None and asks_about_self(message):
             of_asker = _of_asker(unit, embedder, caller, apart_from, now)
@@ -120,7 +121,7 @@ def recollect(
         earlier = {told.node.seq: told.before for told in of_asker}
         matters = [[node, *filter(None, (earlier.get(node.seq),))] for node in found]
     else:
-        matters = _matters(found, limit, vectors)
+        matters = _matters(found, limit, vectors, again.replaced)
     block = telling.block(message, matters) if matters else nothing
     return Recollection(known.kind, hits[:limit], hits[limit:], block)
 
@@ -152,16 +153,24 @@ def _vectors(unit: Unit, embedder: Embedder | None, hits: Sequence[Hit]) -> Mapp
     return unit.vectors.fetch(embedder.name, [hit.node.seq for hit in hits])
 
 
-def _matters(found: Sequence[Node], count: int, vectors: Mapping[int, Floats]) -> list[list[Node]]:
-    """The best so many, each with those of the others that are nearest to it in meaning."""
-    matters = [[node] for node in found[:count]]
+def _matters(
+    found: Sequence[Node], count: int, vectors: Mapping[int, Floats], replaced: frozenset[int]
+) -> list[list[Node]]:
+    """The best so many, each with those of the others that are nearest to it in meaning.
+
+    What was replaced stands beside what replaced it, the first.
+    """
+    current = [node for node in found if node.seq not in replaced]
+    matters = [[node] for node in current[:count]]
 
     def nearness(matter: list[Node], node: Node) -> float:
         one, other = vectors.get(matter[0].seq), vectors.get(node.seq)
         return 0.0 if one is None or other is None else float(one @ other)
 
-    for node in found[count:]:
+    for node in current[count:]:
         max(matters, key=lambda matter: nearness(matter, node)).append(node)
+    if matters:
+        matters[0] += [node for node in found if node.seq in replaced]
     return matters
 
 
@@ -195,9 +204,9 @@ class MemoryTexts:
         return f"<memory-recall>\n{' / '.join(fragments)}\n</memory-recall>"
 
     def _matter(self, told: Sequence[Node]) -> str:
-        """The memories on one matter, the oldest first, so that what is so now comes last."""
+        """The memories on one matter, the newest first: what is so now, then what was so before."""
         best = told[0]
-        ordered = sorted(told, key=lambda node: (node.created, node.seq))
+        ordered = sorted(told, key=lambda node: (-node.created, -node.seq))
         return _NEXT.join(
             self.fragment(node) if node is best else self.plain(node) for node in ordered
         )

@@ -41,6 +41,31 @@ def test_what_came_later_on_the_same_matter_is_told_beside_the_older(
     assert "2027-02-24: The thyroxine goes up to 100 micrograms" in block
 
 
+def test_what_is_so_now_comes_before_what_it_replaced(memory: Memory, clock: Clock) -> None:
+    memory.remember("I take 75 micrograms of thyroxine every morning", Caller())
+    clock.now += 40 * 86_400
+    memory.remember("I take 100 micrograms of thyroxine every morning now", Caller())
+    found = memory.recall("How much thyroxine do I take every morning?", Caller())
+    assert "100" in found.hits[0].node.scene.action
+    assert found.text.index("100 micrograms") < found.text.index("75 micrograms")
+
+
+def test_a_question_about_the_past_begins_with_what_was_so(memory: Memory, clock: Clock) -> None:
+    memory.remember("I live in Hamburg, in a flat by the canal", Caller())
+    clock.now += 40 * 86_400
+    memory.remember("I moved, my flat by the park in Bremen is bright", Caller())
+    found = memory.recall("Where did I live before, in which flat by the canal?", Caller())
+    assert "Hamburg" in found.hits[0].node.scene.action
+
+
+def test_what_somebody_else_said_replaces_nothing(memory: Memory, clock: Clock) -> None:
+    memory.remember("I live in Hamburg, in a flat by the canal", Caller(person="Anna"))
+    clock.now += 40 * 86_400
+    memory.remember("I moved, I live in Bremen now, in a flat", Caller(person="Ben"))
+    found = memory.recall("Where do I live?", Caller(person="Anna"))
+    assert "Hamburg" in found.hits[0].node.scene.action
+
+
 def test_what_is_far_behind_the_best_is_not_told(memory: Memory) -> None:
     memory.remember("The spare key of the greenhouse hangs behind the fern", Caller())
     memory.remember("Ken is allergic to hazelnuts", Caller())

@@ -143,7 +143,7 @@ async def test_explain_shows_the_signals(client: BeingClient, memory: Memory) ->
     assert "words" in text
 
 
-async def test_three_are_told_and_what_comes_next_stands_beside_them_the_oldest_first(
+async def test_three_are_told_and_what_comes_next_stands_beside_them_the_newest_first(
     client: BeingClient, store: BeingStore, being: Being, memory: Memory
 ) -> None:
     said = [f"Rika fed the grey kitten {food}" for food in ("tuna", "milk", "rice", "ham", "egg")]
@@ -153,7 +153,7 @@ async def test_three_are_told_and_what_comes_next_stands_beside_them_the_oldest_
     assert len(told) == 3
     days = [[part.split(":")[0] for part in one.split(" · ")] for one in told]
     assert sorted(day for one in days for day in one) == [f"2026-10-1{at}" for at in range(5)]
-    assert all(one == sorted(one) for one in days)
+    assert all(one == sorted(one, reverse=True) for one in days)
     assert [reactivations(store, being, one) for one in ids] == [1] * 5
 
 

@@ -28,7 +28,7 @@ from clawkit.errors import ModelError
 from clawkit.memory import people
 from clawkit.memory.recall.gate import GATED, Gathered, Kind, SignalWeights, confidence
 from clawkit.memory.recall.index_text import day_terms
-from clawkit.memory.recall.signals import SIGNALS, Pool, RecallQuestion, matrix
+from clawkit.memory.recall.signals import SIGNALS, Pool, RecallQuestion, asks_about_past, matrix
 from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, postings
 from clawkit.text import calendar
@@ -60,16 +60,6 @@ _IS_QUESTION = re.compile(
 )
 
 
-_PAST = re.compile(
-    r"\b(?:used to|before|previous(?:ly)?|earlier|former(?:ly)?|old|was|were|did|had|originally"
-    r"|früher\w*|vorher\w*|zuvor|war|waren|hatten?|damals|ehemalig\w*|alte[rnsm]?"
-    r"|avant|était|étaient|ancien\w*|antes|era|eran|anterior|tenía|prima|aveva|vecchi[oa]"
-    r"|tinha|vroeger|vorige|oude|раньше|был[аои]?|eskiden|önce)\b|以前|前は|昔|之前|전에",
-    re.IGNORECASE,
-)
-"""Asks about what was so once."""
-
-
 class SearchOptions(TypedDict, total=False):
     """How memories are searched."""
 
@@ -98,7 +88,7 @@ def gather(
         query, _meant(there, query, asker), asked_for, now, asker.casefold(), names.masked(query)
     )
     voices = people.names_of(there.voices)
-    past = _PAST.search(query) is not None
+    past = asks_about_past(query)
     hidden = {*map(int, nodes.hidden(unit, as_of, past=past)), *exclude}
     wanted = asked(query)
     known = postings.find(unit, wanted)

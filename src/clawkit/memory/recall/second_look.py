@@ -1,8 +1,8 @@
 """A second look, from the best memory: at those whom it introduces, and at what became of it.
 
 "Where does Stan's daughter work?" finds that his daughter is Ivy, and only then what Ivy does. What
-is near to the best and later may have replaced it, unless it only asks. Neither comes before what
-fits the question itself: both only choose what is told beside that.
+is near to the best and later may have replaced it, unless it only asks. Both choose what is told
+beside what fits the question itself; only what says that the matter has changed comes before it.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
-from clawkit.memory.recall.signals import mentioned, only_asks
+from clawkit.memory.recall.signals import asks_about_past, mentioned, only_asks, says_change, voice
 
 if TYPE_CHECKING:
     from clawkit.memory.people import ParticipantNames
     from clawkit.memory.recall.engine import Hit
+    from clawkit.memory.records import Node
     from clawkit.store.arrays import Floats
 
 _INTRODUCED, _NEAR, _LATER = 0.6, 0.3, 0.6
@@ -24,6 +26,16 @@ _INTRODUCED, _NEAR, _LATER = 0.6, 0.3, 0.6
 
 _FIRST_FEW, _SAME_MATTER = 4, 0.4
 """Who is among so many, so near to the best and later may say what is so now."""
+
+_REPLACING, _REPLACED = 12, 0.5
+"""Who is among so many, so near to the best, later, and says that it has changed, is so now."""
+
+
+class SecondLook(msgspec.Struct, frozen=True):
+    """What is to be told, the best first, and the numbers of those that the first replaced."""
+
+    hits: tuple[Hit, ...]
+    replaced: frozenset[int] = frozenset()
 
 
 def looked_again(
@@ -33,10 +45,13 @@ def looked_again(
     names: ParticipantNames,
     vectors: Mapping[int, Floats],
     far_behind: float,
-) -> tuple[Hit, ...]:
-    """The first so many as they are, then those that the best leads to; nobody else far behind."""
+) -> SecondLook:
+    """The first so many as they are, then those that the best leads to; nobody else far behind.
+
+    Where one of the others replaced the best, that one is first, unless the past is asked for.
+    """
     if not hits:
-        return ()
+        return SecondLook(())
     nodes, best = [hit.node for hit in hits], hits[0].node
     tells = np.array([not only_asks(node.scene.action) for node in nodes])
     leads = tells & (mentioned(nodes, names.named(best.scene.action) - names.named(question)) > 0)
@@ -47,11 +62,40 @@ def looked_again(
     scores = np.array([hit.score for hit in hits]) + far_behind * gain
     scores[:first] = [hit.score for hit in hits[:first]]
     rest = sorted(range(first, len(hits)), key=lambda at: -scores[at])
-    order = (*range(min(first, len(hits))), *rest)
+    order = [*range(min(first, len(hits))), *rest]
+    now = not asks_about_past(question)
+    newer = _replacing(nodes, near * later) if now else None
+    if newer is not None:
+        order = [newer, *(at for at in order if at not in (0, newer))]
+        order.insert(first, 0)
     enough = hits[0].score - far_behind
     kept = leads | (scores >= enough)
     kept[:_FIRST_FEW] |= (near * later)[:_FIRST_FEW] >= _SAME_MATTER
-    return tuple(hits[at] for at in order if kept[at])
+    found = tuple(hits[at] for at in order if kept[at] or at == newer)
+    return SecondLook(found, _replaced(nodes[newer or 0], nodes, vectors) if now else frozenset())
+
+
+def _replacing(nodes: Sequence[Node], near: Floats) -> int | None:
+    """The place of what its speaker later said to have become of the best, if anything."""
+    whose = voice(nodes[0])
+    found = [
+        at
+        for at, node in enumerate(nodes[:_REPLACING])
+        if near[at] >= _REPLACED and voice(node) == whose and says_change(node.scene.action)
+    ]
+    return max(found, key=lambda at: near[at], default=None)
+
+
+def _replaced(first: Node, nodes: Sequence[Node], vectors: Mapping[int, Floats]) -> frozenset[int]:
+    """What its speaker said before on the matter of the first, which says that it has changed."""
+    if not says_change(first.scene.action):
+        return frozenset()
+    near = _nearness(first.seq, [node.seq for node in nodes], vectors)
+    return frozenset(
+        node.seq
+        for node, cosine in zip(nodes, near, strict=True)
+        if cosine >= _REPLACED and node.created < first.created and voice(node) == voice(first)
+    )
 
 
 def _nearness(best: int, seqs: Sequence[int], vectors: Mapping[int, Floats]) -> Floats:

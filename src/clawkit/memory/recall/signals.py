@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from clawkit.memory.people import is_same
-from clawkit.memory.records import Node
+from clawkit.memory.records import USER, Node
 from clawkit.text import calendar
 from clawkit.text.tokenizer import sentences
 
@@ -87,6 +87,27 @@ _SUM = re.compile(
     r"\s*\(*\d[\d\s.,()]*(?:(?:% (?:of|von|de) |[+*×÷^=%]| [-/x] )[\d\s.,()]*)+\??\s*$",
     re.IGNORECASE,
 )
+_PAST = re.compile(
+    r"\b(?:used to|before|previous(?:ly)?|earlier|former(?:ly)?|old|was|were|did|had|originally"
+    r"|früher\w*|vorher\w*|zuvor|war|waren|hatten?|damals|ehemalig\w*|alte[rnsm]?"
+    r"|avant|était|étaient|ancien\w*|antes|era|eran|anterior|tenía|prima|aveva|vecchi[oa]"
+    r"|tinha|vroeger|vorige|oude|раньше|был[аои]?|eskiden|önce)\b|以前|前は|昔|之前|전에",
+    re.IGNORECASE,
+)
+"""Asks about what was so once."""
+_CHANGES = re.compile(
+    r"\b(?:now|new|no longer|not any ?more|instead|mov(?:ed|es|ing)|chang(?:ed|es)|switch(?:ed|es)"
+    r"|cancel(?:l?ed|s)|postponed|raised|reduced|cut|from now on|as of|since|starting|stopped|quit"
+    r"|jetzt|neue[rsnm]?|neu|nicht mehr|kein\w* \w+ mehr|statt|stattdessen|verschoben|vorgezogen"
+    r"|wechsel\w*|gekündigt|nur noch|ab|seit|umgezogen|abgesetzt|erhöht"
+    r"|ahora|ya no|nuev[oa]s?|en vez de|en lugar de|cambi\w+|desde|a partir"
+    r"|maintenant|désormais|ne \w+ plus|n['’]\w+ plus|nouve(?:au|lle|l)s?|au lieu|chang\w+|à partir"
+    r"|adesso|ora|nuov[oaie]|invece|non \w+ più|agora|nov[oa]s?|em vez|já não|nu|nieuwe?|niet meer"
+    r"|теперь|больше не|нов\w+|вместо|art\u0131k|yeni|şimdi)\b"
+    r"|今は|これから|新しい|やめ|変わ|変え|现在|不再|新的|改|이제|새로|더 이상",
+    re.IGNORECASE,
+)
+"""Says that something is otherwise than it was."""
 _SHORT = 80
 _TYPICAL_LENGTH = 4.0
 _MONTH = 30 * 86_400.0
@@ -273,6 +294,21 @@ def only_asks(text: str) -> bool:
 def wants_done(text: str) -> bool:
     """Whether it is an order to do something now, and not to remember it."""
     return _WANTS_DONE.match(text) is not None
+
+
+def voice(node: Node) -> str:
+    """Who told it; what was noted for a person is theirs."""
+    return node.source.speaker if node.source.speaker != USER else ""
+
+
+def asks_about_past(text: str) -> bool:
+    """Whether it asks for what was so once."""
+    return _PAST.search(text) is not None
+
+
+def says_change(text: str) -> bool:
+    """Whether it says that something is otherwise than it was."""
+    return _CHANGES.search(text) is not None
 
 
 def is_sum(text: str) -> bool:
