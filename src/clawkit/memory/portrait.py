@@ -19,7 +19,7 @@ import numpy as np
 
 from clawkit.memory import people
 from clawkit.memory.recall.index_text import day_terms, days_of
-from clawkit.memory.recall.signals import only_asks, says_change, voice, wants_done
+from clawkit.memory.recall.signals import only_asks, says_change, wants_done
 from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, postings
 from clawkit.text.calendar import day_of
@@ -318,7 +318,7 @@ class _Changes:
             other
             for other in nodes.fetch(self._unit, near).values()
             if other.created > node.created
-            and voice(other) == voice(node)
+            and other.source.voice == node.source.voice
             and says_change(other.scene.action)
             and tells(other)
         ]

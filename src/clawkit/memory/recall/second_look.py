@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from clawkit.memory.recall.signals import asks_about_past, mentioned, only_asks, says_change, voice
+from clawkit.memory.recall.signals import asks_about_past, mentioned, only_asks, says_change
 
 if TYPE_CHECKING:
     from clawkit.memory.people import ParticipantNames
@@ -77,11 +77,11 @@ def looked_again(
 
 def _replacing(nodes: Sequence[Node], near: Floats) -> int | None:
     """The place of what its speaker later said to have become of the best, if anything."""
-    whose = voice(nodes[0])
+    whose = nodes[0].source.voice
     found = [
         at
         for at, node in enumerate(nodes[:_REPLACING])
-        if near[at] >= _REPLACED and voice(node) == whose and says_change(node.scene.action)
+        if near[at] >= _REPLACED and node.source.voice == whose and says_change(node.scene.action)
     ]
     return max(found, key=lambda at: near[at], default=None)
 
@@ -94,7 +94,9 @@ def _replaced(first: Node, nodes: Sequence[Node], vectors: Mapping[int, Floats])
     return frozenset(
         node.seq
         for node, cosine in zip(nodes, near, strict=True)
-        if cosine >= _REPLACED and node.created < first.created and voice(node) == voice(first)
+        if cosine >= _REPLACED
+        and node.created < first.created
+        and node.source.voice == first.source.voice
     )
 
 

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from clawkit.memory.people import is_same
-from clawkit.memory.records import USER, Node
+from clawkit.memory.records import Node
 from clawkit.text import calendar
 from clawkit.text.tokenizer import sentences
 
@@ -294,11 +294,6 @@ def only_asks(text: str) -> bool:
 def wants_done(text: str) -> bool:
     """Whether it is an order to do something now, and not to remember it."""
     return _WANTS_DONE.match(text) is not None
-
-
-def voice(node: Node) -> str:
-    """Who told it; what was noted for a person is theirs."""
-    return node.source.speaker if node.source.speaker != USER else ""
 
 
 def asks_about_past(text: str) -> bool:
