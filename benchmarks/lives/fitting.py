@@ -70,7 +70,8 @@ def _features(gathered: gate.Gathered) -> dict[str, float]:
     rows = matrix(gathered.question, gathered.pool)
     scores = engine.fused(rows, engine.NOTES)
     found = gate.features(gathered, rows, scores, engine.speaker_weights())
-    return found | gate.read_features(gathered, rows, scores)
+    read = gate.ReadMemories(gathered, rows, scores)
+    return found | read.features(gathered.word_vectors)
 
 
 def chances(found: Sequence[Example], features: Sequence[str] = FEATURES) -> np.ndarray:

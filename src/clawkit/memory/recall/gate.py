@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -108,13 +109,14 @@ def confidence(
     """
     if is_sum(gathered.question.text) or _is_chatter(gathered):
         return 0.0
-    found = features(gathered, matrix, scores, by_speaker)
     if "answered" not in way.gate:
-        return _logistic(way, found)
-    least = _logistic(way, found | read_features(gathered, matrix, scores, by_meaning=False))
+        return _logistic(way, features(gathered, matrix, scores, by_speaker))
+    found = _nearest(gathered, _told(matrix, scores))
+    read = ReadMemories(gathered, matrix, scores)
+    least = _logistic(way, found | read.features())
     if least >= enough:
         return least
-    return _logistic(way, found | read_features(gathered, matrix, scores))
+    return _logistic(way, found | read.features(gathered.word_vectors))
 
 
 def _is_chatter(gathered: Gathered) -> bool:
@@ -148,10 +150,9 @@ def features(
     best = told[:_LOOKED_AT]
     nodes = [gathered.pool.nodes[int(at)].seq for at in best]
     covered = _coverage(gathered, nodes)
-    nearest = float(gathered.pool.meaning[told].max(initial=0.0))
+    near = _nearest(gathered, told)
     alike = {
-        "nearest": nearest,
-        "few": few(gathered.memories),
+        **near,
         "most_covered": max((_coverage(gathered, [node]) for node in nodes), default=0.0),
         "dated": float(matrix[best, _TIME].max(initial=0.0)),
         "mentioned": float(matrix[best, _MENTIONED].max(initial=0.0)),
@@ -161,8 +162,14 @@ def features(
         about = _about(gathered, matrix, scores - owed)
         named = float(bool(_others(gathered.question)))
         return {**alike, "named": named, "about": about, "covered": covered}
-    unnamed = {"unnamed_covered": covered, "unnamed_meaning": nearest}
+    unnamed = {"unnamed_covered": covered, "unnamed_meaning": near["nearest"]}
     return {**alike, **unnamed, "covered": covered}
+
+
+def _nearest(gathered: Gathered, told: Seqs) -> dict[str, float]:
+    """How near the best comes in meaning, and among how many."""
+    nearest = float(gathered.pool.meaning[told].max(initial=0.0))
+    return {"nearest": nearest, "few": few(gathered.memories)}
 
 
 def _told(matrix: Floats, scores: Floats) -> Seqs:
@@ -209,53 +216,49 @@ def _coverage(gathered: Gathered, best: Sequence[int]) -> float:
     return sum(there) / total
 
 
-def read_features(
-    gathered: Gathered, matrix: Floats, scores: Floats, *, by_meaning: bool = True
-) -> dict[str, float]:
-    """What the best say, word by word: a long word that nothing comes near to is missing."""
-    best = _told(matrix, scores)[:_LOOKED_AT]
-    if not len(best):
-        return {}
-    about = matrix[best, _MENTIONED]
-    named = bool(_others(gathered.question))
-    wanted = telling_words(gathered.question.nameless or gathered.question.text)
-    read = {
-        "ordinary": gathered.ordinary,
-        "best": float(scores[best[0]]),
-        "asked_words": float(len(wanted)),
-        "about_named": float(about[0]) * named,
-    }
-    if not wanted:
-        return {**read, "answered": _UNKNOWN}
-    vectors = gathered.word_vectors if by_meaning else None
-    near, same = _nearness(gathered, wanted, best, vectors)
-    weights = np.array([_weight(word) for word in wanted], np.float32)
-    share = weights / weights.sum()
-    spoken_of = about > 0 if named else np.ones(len(best), bool)
-    return {
-        **read,
-        "answered": float(((near @ share) * spoken_of).max()),
-        "missing": float((weights * (1 - near.max(axis=0))).max()),
-        "same_words": float((same @ share).max()),
-    }
+class ReadMemories:
+    """The best memories, read word by word: a long word that nothing comes near to is missing."""
 
+    def __init__(self, gathered: Gathered, matrix: Floats, scores: Floats) -> None:
+        best = _told(matrix, scores)[:_LOOKED_AT]
+        self._wanted = telling_words(gathered.question.nameless or gathered.question.text)
+        self._texts = [telling_words(gathered.pool.nodes[int(at)].scene.action) for at in best]
+        self._about = matrix[best, _MENTIONED]
+        self._named = bool(_others(gathered.question))
+        self._read = {
+            "ordinary": gathered.ordinary,
+            "best": float(scores[best].max(initial=-np.inf)),
+            "asked_words": float(len(self._wanted)),
+            "about_named": float(self._about[:1].sum()) * self._named,
+        }
 
-def _nearness(
-    gathered: Gathered, wanted: dict[str, str], best: Seqs, word_vectors: WordVectors | None
-) -> tuple[Floats, Floats]:
-    """How near each fragment comes to each word that is asked for, and which it has as it is."""
-    texts = [telling_words(gathered.pool.nodes[int(at)].scene.action) for at in best]
-    same = np.array(
-        [[stem in set(text.values()) for stem in wanted.values()] for text in texts], np.float32
-    )
-    if word_vectors is None:
-        return same, same
-    every = list(dict.fromkeys((*wanted, *(word for text in texts for word in text))))
-    places = {word: at for at, word in enumerate(every)}
-    vectors = word_vectors(every)
-    alike = vectors[: len(wanted)] @ vectors.T
-    near = [alike[:, [places[word] for word in text]].max(axis=1, initial=0.0) for text in texts]
-    return np.maximum(np.array(near, np.float32), same), same
+    def features(self, word_vectors: WordVectors | None = None) -> dict[str, float]:
+        """What they say, by what words mean where `word_vectors` are given."""
+        if not self._texts:
+            return {}
+        if not self._wanted:
+            return {**self._read, "answered": _UNKNOWN}
+        stems = [set(text.values()) for text in self._texts]
+        same = np.array([[stem in text for stem in self._wanted.values()] for text in stems], "f4")
+        near = same if word_vectors is None else np.maximum(self._nearness(word_vectors), same)
+        weights = np.array([_weight(word) for word in self._wanted], np.float32)
+        share = weights / weights.sum()
+        spoken_of = self._about > 0 if self._named else np.ones(len(self._about), bool)
+        return {
+            **self._read,
+            "answered": float(((near @ share) * spoken_of).max()),
+            "missing": float((weights * (1 - near.max(axis=0))).max()),
+            "same_words": float((same @ share).max()),
+        }
+
+    def _nearness(self, word_vectors: WordVectors) -> Floats:
+        """How near each memory comes to each word that is asked for."""
+        every = list(dict.fromkeys((*self._wanted, *chain(*self._texts))))
+        places = {word: at for at, word in enumerate(every)}
+        vectors = word_vectors(every)
+        alike = vectors[: len(self._wanted)] @ vectors.T
+        columns = [[places[word] for word in text] for text in self._texts]
+        return np.array([alike[:, at].max(axis=1, initial=0.0) for at in columns], np.float32)
 
 
 def _weight(word: str) -> float:
