@@ -47,7 +47,7 @@ class Recording:
         self._log.write(record)
         if answer:
             said: Any = answer
-            about = {"of": record.id, "method": method, "tool": tool}
+            about: dict[str, Any] = {"of": record.id, "method": method, "tool": tool}
             self._log.write(AuditRecord(kind="approval", **about, decision=said, reason=why))
 
     def notice(self) -> None:
