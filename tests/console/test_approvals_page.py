@@ -418,8 +418,9 @@ def test_a_rule_is_no_longer_proposed_for_a_call_that_is_over(page: Page, guard:
     allow(page, "Allow exactly this…")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_visible()
-    ask = next(iter(pending(approvals_socket()) or ()))
-    assert answer_pending(approvals_socket(), ask.id, "deny") == ""
+    asked = pending(approvals_socket())
+    assert asked is not None
+    assert answer_pending(approvals_socket(), asked[0].id, "deny") == ""
     assert "error" in guard.receive()
     expect(dialog).to_have_count(0)
     over = "No longer waits: denied by claw approvals answer."

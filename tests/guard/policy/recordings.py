@@ -47,16 +47,8 @@ class Recording:
         self._log.write(record)
         if answer:
             said: Any = answer
-            self._log.write(
-                AuditRecord(
-                    kind="approval",
-                    of=record.id,
-                    method=method,
-                    tool=tool,
-                    decision=said,
-                    reason=why,
-                )
-            )
+            about: dict[str, Any] = {"of": record.id, "method": method, "tool": tool}
+            self._log.write(AuditRecord(kind="approval", **about, decision=said, reason=why))
 
     def notice(self) -> None:
         self._log.write(AuditRecord(kind="notice", method="notifications/progress"))
