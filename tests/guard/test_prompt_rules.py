@@ -109,6 +109,18 @@ def test_whatever_is_not_a_clear_yes_is_a_no(tmp_path: Path) -> None:
         assert deletions(guard) == 0
 
 
+def test_a_client_that_fails_to_ask_is_no_person_who_says_no(tmp_path: Path) -> None:
+    with guarded(tmp_path, POLICY) as guard:
+        guard.initialize(ELICITS)
+        question = delete(guard, 1)
+        error = {"code": -32603, "message": "no window"}
+        guard.send({"jsonrpc": "2.0", "id": question["id"], "error": error})
+        denied = guard.receive()["error"]["message"]
+        assert "no answer of a person" in denied
+        assert "said no" not in denied
+        assert deletions(guard) == 0
+
+
 def test_an_approval_cannot_be_used_twice_and_a_guessed_one_not_at_all(tmp_path: Path) -> None:
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize(ELICITS)

@@ -105,8 +105,8 @@ _WHY: dict[Answer, str] = {
     'open "claw approvals" in a terminal, or "claw console", and try again',
     "closed": "the window was closed before anybody answered, and nobody is left to ask; "
     'open "claw approvals" in a terminal, or "claw console", and try again',
-    "unclear": 'what "claw approvals" or "claw console" sent back is no answer; '
-    "start it anew, and try again",
+    "unclear": "what came back to the question is no answer of a person; try again, or open "
+    '"claw approvals" in a terminal, or "claw console"',
     "full": 'too many questions wait in "claw approvals" already: answer those, and try again',
 }
 

@@ -454,8 +454,13 @@ def _form_rows(call: Call) -> Iterator[str]:
 
 
 def decision_of(result: object, choices: Choices) -> Answer:
-    """What a person said in the form; whatever is not a clear yes is a no."""
+    """What a person said in the form; whatever is not a clear yes is a no.
+
+    A client that failed to show it gives no answer, which is not a person's no.
+    """
     found = as_object(result) or {}
+    if "action" not in found:
+        return "unclear"
     content = as_object(found.get("content")) or {}
     decision = content.get("decision")
     if found.get("action") != "accept" or not isinstance(decision, str):
