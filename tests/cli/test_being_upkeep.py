@@ -42,7 +42,7 @@ def test_above_the_quota_a_command_says_what_to_do_and_keeps_nothing() -> None:
     run("being", "quota", "team", "--memories", "1")
     run("remember", "Anna is allergic to nuts", "--being", "team")
     told = refused("remember", "Ben plays the cello", "--being", "team")
-    assert "team may hold 1 memories, and with this it would be 2" in told
+    assert "team may hold 1 memory, and with this it would be 2" in told
     assert "claw being quota" in told
     assert as_json("being", "quota", "team")["memories"] == {"used": 1, "limit": 1}
 

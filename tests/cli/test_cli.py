@@ -11,7 +11,8 @@ import pytest
 import typer.main
 
 from clawkit.cli.app import COMMANDS, imported
-from clawkit.cli.tables import counted, table_lines
+from clawkit.cli.tables import table_lines
+from clawkit.text.counts import counted
 from clawkit.wire.http.uvicorn_server import is_loopback
 from tests.claw import claw
 from tests.processes import PATIENCE, ROOT, http_server, serving, stdio_server

@@ -164,7 +164,7 @@ async def test_the_official_client_is_told_what_is_too_much(database: Database, 
             recalled = await client.call_tool("recall", {"user_message": "saw a heron"})
             over = await client.call_tool("recall", {"user_message": "saw a heron"})
         assert refused.is_error
-        assert "may hold 1 memories" in str(refused.content)
+        assert "may hold 1 memory" in str(refused.content)
         assert not kept.is_error
         assert "heron" in str(recalled.content)
         assert over.is_error

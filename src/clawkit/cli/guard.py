@@ -15,11 +15,12 @@ import typer
 
 from clawkit.cli.commands import AsJson, CommandFailure, command_group
 from clawkit.cli.output import print_json
-from clawkit.cli.tables import counted, terminal_width
+from clawkit.cli.tables import terminal_width
 from clawkit.guard.selftest.bench import SelftestOptions
 from clawkit.guard.selftest.runner import Attack, all_attacks, require_serving, run
 from clawkit.guard.selftest.scratch import OURS, Scratch, described
 from clawkit.guard.selftest.verdicts import AttackOutcome, NotHeld
+from clawkit.text.counts import counted
 from clawkit.text.normalization import visible
 
 app = command_group("Try the guard out.")

@@ -18,7 +18,7 @@ import msgspec
 import typer
 
 from clawkit.cli.commands import AsJson, command_group, print_ascii_json, print_lines
-from clawkit.cli.tables import counted, terminal_width
+from clawkit.cli.tables import terminal_width
 from clawkit.guard.audit.reader import (
     Wanted,
     is_failure,
@@ -33,6 +33,7 @@ from clawkit.guard.audit.stats import ASCII, BLOCKS, Count, Stats, count, draw
 from clawkit.guard.audit.timeline import as_they_come, name_of, rows, tells, tells_anything
 from clawkit.guard.audit.verification import Verdict
 from clawkit.guard.locations import audit_directory
+from clawkit.text.counts import counted
 from clawkit.text.normalization import visible
 
 app = command_group("Show what passed the guard and what it stopped.", invoke_without_command=True)

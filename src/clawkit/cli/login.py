@@ -19,10 +19,11 @@ import typer
 from clawkit.cli.browser import has_screen, open_privately
 from clawkit.cli.commands import AsJson, CommandFailure, with_options
 from clawkit.cli.output import print_json
-from clawkit.cli.tables import at_home, counted
+from clawkit.cli.tables import at_home
 from clawkit.errors import ClawError, LoginError
 from clawkit.login.client.stored import LoginRecord, read_logins, server_key
 from clawkit.settings import settings
+from clawkit.text.counts import counted
 from clawkit.text.normalization import visible
 
 if TYPE_CHECKING:

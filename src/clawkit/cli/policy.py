@@ -19,7 +19,7 @@ from clawkit.cli.commands import (
     print_ascii_json,
     print_lines,
 )
-from clawkit.cli.tables import counted, table_lines
+from clawkit.cli.tables import table_lines
 from clawkit.errors import ClawError, PolicyError
 from clawkit.guard.authoring.default_policy import DEFAULT_POLICY, write_default_policy
 from clawkit.guard.authoring.edit import backup_path
@@ -61,6 +61,7 @@ from clawkit.guard.profiles.profile import (
     profile_text,
 )
 from clawkit.system import files
+from clawkit.text.counts import counted
 from clawkit.text.normalization import visible
 
 

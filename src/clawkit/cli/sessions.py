@@ -32,10 +32,11 @@ from clawkit.cli.commands import (
     print_lines,
     require_new,
 )
-from clawkit.cli.tables import ago, counted, minute, shorten, table_lines, terminal_width
+from clawkit.cli.tables import ago, minute, shorten, table_lines, terminal_width
 from clawkit.errors import StoreError
 from clawkit.models.message_history import unknown_outcome
 from clawkit.models.protocol import Image, Part, Text, ToolCall
+from clawkit.text.counts import counted
 from clawkit.text.normalization import visible
 
 app = command_group(

@@ -18,13 +18,6 @@ _NOT_A_TERMINAL = 100_000
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """`1 memory`, `2 memories`; `many` where the plural is not made by rule."""
-    if number == 1:
-        return f"1 {one}"
-    return f"{number:,} {many or (f'{one[:-1]}ies' if one.endswith('y') else f'{one}s')}"
-
-
 def minute(seconds: float) -> str:
     """A moment in the time of this machine."""
     return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -19,6 +19,7 @@ from clawkit.errors import BeingError, QuotaError
 from clawkit.memory.model_keys import LentKeys
 from clawkit.memory.records import Being
 from clawkit.memory.store import beings, jobs
+from clawkit.text.counts import counted
 
 if TYPE_CHECKING:
     from clawkit.memory.embed import Embedder
@@ -229,14 +230,14 @@ class LimitedWrites:
 def _check(name: str, quota: Quota, before: Used, after: Used) -> None:
     """Refuse what makes more of what is too much already; less of it is always right."""
     for what, limit, had, has in (
-        ("memories", quota.memories, before.memories, after.memories),
-        ("bytes", quota.bytes, before.bytes, after.bytes),
+        ("memory", quota.memories, before.memories, after.memories),
+        ("byte", quota.bytes, before.bytes, after.bytes),
     ):
         if limit is not None and has > limit and has > had:
             raise QuotaError(
-                f"{name} may hold {limit:,} {what}, and with this it would be {has:,}: this was "
-                f"not kept, and all that was there still is. Forget something, or let whoever runs "
-                f"this memory allow more (`claw being quota`)"
+                f"{name} may hold {counted(limit, what)}, and with this it would be {has:,}: this "
+                "was not kept, and all that was there still is. Forget something, or let whoever "
+                "runs this memory allow more (`claw being quota`)"
             )
 
 

@@ -33,12 +33,13 @@ from clawkit.cli.commands import (
     require_new,
 )
 from clawkit.cli.output import print_json
-from clawkit.cli.tables import counted, print_facts
+from clawkit.cli.tables import print_facts
 from clawkit.memory import being_store, bundle, secret_filter
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import Being
 from clawkit.memory.store.beings import calls_made
 from clawkit.system.addresses import shown_address as without_secrets
+from clawkit.text.counts import counted
 from clawkit.text.normalization import visible
 
 if TYPE_CHECKING:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clawkit.cli.tables import ago, counted, minute
+from clawkit.cli.tables import ago, minute
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.http.served_address import address_for
 from clawkit.memory.plain_words import STATES
 from clawkit.memory.records import Being, Token
 from clawkit.memory.tokens import of_being
+from clawkit.text.counts import counted
 from clawkit.text.normalization import visible
 
 if TYPE_CHECKING:

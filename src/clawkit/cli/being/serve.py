@@ -25,9 +25,10 @@ from clawkit.cli.commands import (
     port_option,
 )
 from clawkit.cli.login_options import with_login_options
-from clawkit.cli.tables import counted, table_lines
+from clawkit.cli.tables import table_lines
 from clawkit.memory.being_store import DEFAULT_BEING, BeingStore
 from clawkit.memory.http.served_address import PORT, address_for
+from clawkit.text.counts import counted
 from clawkit.text.normalization import visible
 
 if TYPE_CHECKING:

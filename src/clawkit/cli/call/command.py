@@ -19,8 +19,9 @@ from typer.core import TyperCommand
 
 from clawkit.cli.call.arguments import ArgumentError, read_arguments, typed
 from clawkit.cli.commands import AsJson, CommandFailure, print_ascii_json
-from clawkit.cli.tables import counted, print_table, table_lines, terminal_width
+from clawkit.cli.tables import print_table, table_lines, terminal_width
 from clawkit.errors import MissingCapabilityError, ToolTimeoutError
+from clawkit.text.counts import counted
 from clawkit.text.normalization import visible
 from clawkit.tools.parameters import (
     ShownParameter,

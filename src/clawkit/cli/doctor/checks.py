@@ -36,7 +36,6 @@ from clawkit.cli.status.assistant import (
     tool_problems,
     try_everything,
 )
-from clawkit.cli.tables import counted
 from clawkit.errors import ClawError
 from clawkit.guard.locations import policy_file
 from clawkit.guard.policy_file.reloader import PolicyFile
@@ -47,6 +46,7 @@ from clawkit.hosts.ledger import items
 from clawkit.settings import Settings, settings
 from clawkit.system.files import make_private, write_problem
 from clawkit.system.locks import try_lock
+from clawkit.text.counts import counted
 
 _NAMES = ("claw", "openclaw", "clawdbot", "clawai")
 _OLDEST = (3, 11)

@@ -16,8 +16,9 @@ from clawkit.cli.doctor import checks
 from clawkit.cli.doctor.checks import Check
 from clawkit.cli.reply_screen import can_style
 from clawkit.cli.status import memory
-from clawkit.cli.tables import counted, terminal_width
+from clawkit.cli.tables import terminal_width
 from clawkit.settings import Settings, settings
+from clawkit.text.counts import counted
 from clawkit.text.normalization import visible
 
 _COLOURS = {"ok": "32", "warning": "33", "problem": "31"}

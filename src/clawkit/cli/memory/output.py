@@ -14,7 +14,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from clawkit.cli.being.output import STEPS, by_state, tidied, waiting
-from clawkit.cli.tables import counted, minute, shorten, terminal_width
+from clawkit.cli.tables import minute, shorten, terminal_width
 from clawkit.memory.erasure.deletion import Counted, Receipt
 from clawkit.memory.erasure.person_search import ErasurePlan, RowPlan, text_of
 from clawkit.memory.erasure.redaction import ERASED, PersonMatcher
@@ -24,6 +24,7 @@ from clawkit.memory.plain_words import ENDINGS, STATES, plain
 from clawkit.memory.recall.engine import Hit
 from clawkit.memory.records import Being, LedgerEntry, Node, Note
 from clawkit.memory.statistics import BeingView, ClusterBranch
+from clawkit.text.counts import counted
 from clawkit.text.normalization import visible
 from clawkit.text.tokenizer import sentences
 

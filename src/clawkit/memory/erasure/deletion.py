@@ -30,9 +30,9 @@ from clawkit.memory.patrol.topic_digests import digest
 from clawkit.memory.recall.index_text import words_of_node
 from clawkit.memory.records import Being, Node, iso
 from clawkit.memory.store import clusters, ledger, nodes, postings, reads
-from clawkit.memory.store.ledger import counted
 from clawkit.memory.store.nodes import ERASED
 from clawkit.store.database import folded
+from clawkit.text.counts import counted
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
@@ -194,7 +194,7 @@ def _describe_anew(unit: Unit, search: PersonSearch, touched: set[int]) -> None:
 
 def _why(plan: ErasurePlan) -> str:
     number = len(plan.gone) + len(plan.edited)
-    memories = counted(number, "memory", "memories")
+    memories = counted(number, "memory")
     return f"what was about one person: {memories}, {counted(len(plan.rows), 'entry', 'entries')}"
 
 

@@ -29,9 +29,9 @@ from clawkit.memory.records import USER, Being, HistoryMessage, MemorySource, No
 from clawkit.memory.relationships import RELATIONSHIP, relate
 from clawkit.memory.secret_filter import SecretFilter
 from clawkit.memory.store import entries, nodes
-from clawkit.memory.store.ledger import counted
 from clawkit.memory.tokens import Caller
 from clawkit.store.database import Unit, folded
+from clawkit.text.counts import counted
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore

@@ -19,9 +19,9 @@ from clawkit.memory.patrol.topic_digests import LOOKED_AT, digest
 from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.records import REFLECTIONS, Change, Cluster, Entry
 from clawkit.memory.store import clusters, entries, ledger, nodes
-from clawkit.memory.store.ledger import counted
 from clawkit.store.database import Unit, keepable
 from clawkit.text.calendar import day_of
+from clawkit.text.counts import counted
 
 if TYPE_CHECKING:
     from clawkit.memory.model import Llm

@@ -20,8 +20,9 @@ import msgspec
 from clawkit.memory.patrol import PatrolContext, centroids
 from clawkit.memory.records import Change
 from clawkit.memory.store import ledger, nodes, reads
-from clawkit.memory.store.ledger import AGES, counted, key_of, set_nodes
+from clawkit.memory.store.ledger import AGES, key_of, set_nodes
 from clawkit.store.database import Unit
+from clawkit.text.counts import counted
 
 DAY = 86_400.0
 LIFE = 180.0

@@ -23,8 +23,9 @@ from clawkit.memory.patrol.vectors import ahead, texts_of, vectors_of
 from clawkit.memory.recall.index_text import words_of_node
 from clawkit.memory.records import Change, MemorySource, Node, Note, Scene
 from clawkit.memory.store import ledger, nodes, notes, postings, reads
-from clawkit.memory.store.ledger import counted, made
+from clawkit.memory.store.ledger import made
 from clawkit.store.database import Transactions, Unit, keepable
+from clawkit.text.counts import counted
 from clawkit.text.tokenizer import folded, folded_words, terms
 
 if TYPE_CHECKING:

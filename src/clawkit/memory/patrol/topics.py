@@ -19,8 +19,9 @@ from clawkit.memory.patrol.topic_model import TopicWords, groups, read, similari
 from clawkit.memory.records import Change, Cluster, Node
 from clawkit.memory.store import clusters, ledger, nodes
 from clawkit.memory.store import clusters as stored
-from clawkit.memory.store.ledger import counted, set_nodes
+from clawkit.memory.store.ledger import set_nodes
 from clawkit.store.database import Unit, written
+from clawkit.text.counts import counted
 
 if TYPE_CHECKING:
     from clawkit.store.arrays import Floats

@@ -158,11 +158,6 @@ def write_nodes(unit: Unit, where: Iterable[tuple[int, int]], values: Mapping[st
     )
 
 
-def counted(number: int, one: str, many: str) -> str:
-    """A number with its noun, as the ledger says why."""
-    return f"{number} {one if number == 1 else many}"
-
-
 def made(seqs: Iterable[int]) -> Change:
     """Nodes that were not there before."""
     return Change(NODES, key_of(seqs), None, {})
