@@ -74,7 +74,7 @@ def test_a_cookie_is_for_this_site_only_and_no_script_reads_it(asking: Asking) -
 def test_without_a_cookie_there_is_no_data(asking: Asking) -> None:
     for path in ("/api/session", "/api/activity/rows", "/api/watch", "/api/policy/shown"):
         status, said, _ = asking.ask("GET", path)
-        assert (status, "no session here" in said["error"]) == (401, True)
+        assert (status, "session is over, or never began" in said["error"]) == (401, True)
     assert asking.ask("GET", "/api/session", cookie="claw_console_00000000=x")[0] == 401
 
 

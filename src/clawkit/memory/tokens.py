@@ -9,6 +9,7 @@ reads the web and notes what it finds must not be able to give them orders for t
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import re
 import secrets
@@ -19,7 +20,6 @@ from typing import TYPE_CHECKING, get_args
 import msgspec
 
 from clawkit.errors import AccessError, BeingError, ToolExecutionError
-from clawkit.login.records import digest as digest
 from clawkit.memory.records import Being, Scope, Token, moment
 from clawkit.store.database import Connection, Row
 
@@ -161,6 +161,10 @@ def note_use(store: BeingStore, token_ids: Collection[str]) -> None:
 def is_good(token: Token, now: float) -> bool:
     """Whether a token still opens anything."""
     return token.revoked is None and (token.expires is None or token.expires > now)
+
+
+def digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
 def looks_right(secret: str) -> bool:

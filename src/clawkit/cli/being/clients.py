@@ -173,8 +173,9 @@ def stdio(being: BeingArgument, address: StoreOption = "", embedder: EmbedderOpt
         from clawkit.memory.mcp_server import BeingServer
 
         found = store.find(being)
-        if os.isatty(fds[0]):
-            print(_HINT.format(name=found.name), file=sys.stderr)
         warm(store)
         store.worker.start()
-        serve_stdio(BeingServer(store, being=found), fds=fds, on_end=store.close)
+        server = BeingServer(store, being=found)
+        if os.isatty(fds[0]):
+            print(_HINT.format(name=found.name), file=sys.stderr)
+        serve_stdio(server, fds=fds, on_end=store.close)
