@@ -124,7 +124,7 @@ pytest-quick: export TMPDIR := $(MEMORY_DISK)
 endif
 
 pytest-quick: $(DEV_READY) ## Run the tests that start no process and are not slow
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m 'not process and not slow' --hypothesis-profile quick
+	$(BIN)/python -m pytest -q -n $$($(BIN)/python -c "import os; print(os.cpu_count() + 1)") --dist worksteal -m 'not process and not slow' --hypothesis-profile quick
 
 # The set-up.
 

@@ -84,6 +84,7 @@ def test_no_character_of_an_answer_can_command_a_terminal(text: str) -> None:
 @example("1. a\n1. b\n5. c\n\n```py x\ncode\n```")
 @example("<b>word</b> [words](http://a.b 'title') ![p](q) &amp;\n\n[r]: s")
 @example("1. > \n2. > >\n3. ")
+@example(f"a\tword: {'x' * 34}")
 @example(f"- {'x' * 90}\n> {'y' * 90}\n- ```\n  {'z' * 90}\n  ```\n")
 def test_the_dress_leaves_every_word_there(text: str) -> None:
     shown = harmless(text)

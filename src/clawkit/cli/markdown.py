@@ -246,6 +246,7 @@ class _Paragraph(Paragraph):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         self.text.justify = "default"
+        self.text.expand_tabs()  # lines that are wrapped have spaces instead, and are measured
         if not _at_margin(console, options):
             yield self.text
             return
