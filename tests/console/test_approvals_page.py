@@ -141,6 +141,7 @@ def test_a_call_that_another_window_answers_stays_on_screen_with_what_became_of_
 ) -> None:
     for number, path in ((1, "/work/a"), (2, "/work/b")):
         call(guard, number, path)
+        expect(page.locator(".ask-item")).to_have_count(number)
     expect(page.get_by_text("2 calls wait")).to_be_visible()
     region = page.get_by_role("region", name="The whole call")
     expect(region).to_contain_text("/work/a")
@@ -278,6 +279,7 @@ def test_after_an_answer_the_focus_is_on_the_next_call_and_then_on_the_heading(
 ) -> None:
     for number, path in ((1, "/work/a"), (2, "/work/b")):
         call(guard, number, path)
+        expect(page.locator(".ask-item")).to_have_count(number)
     expect(page.get_by_text("2 calls wait")).to_be_visible()
     deny = page.get_by_role("button", name="Deny")
     region = page.get_by_role("region", name="The whole call")
