@@ -78,7 +78,7 @@ def add(database: Database, being: int, batch: list[Noted], vectors: np.ndarray)
         words = zip(made, batch, strict=True)
         postings.add(unit, {node.seq: _words(noted) for node, noted in words})
         _put_vectors(unit, made, batch, vectors)
-        centroids.recompute_all(unit, roots.values(), shared.name)
+        centroids.recompute(unit, roots.values(), shared.name)
 
 
 def _put_vectors(unit: Unit, made: list[Node], batch: list[Noted], vectors: np.ndarray) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from clawkit.errors import BeingError
 from clawkit.memory.job_worker import PATROL
-from clawkit.memory.patrol import replacement
+from clawkit.memory.patrol import PatrolContext, replacement
 from clawkit.memory.patrol.new_memories import KnownScenes, cleaned, remember, touch
 from clawkit.memory.patrol.scenes import hear
 from clawkit.memory.patrol.vectors import ahead
@@ -178,15 +178,8 @@ def listen(
 ) -> bool:
     """Keep what was said, without the secrets that the sieve finds; says if a patrol is due."""
     now = store.clock()
-    hear(
-        store.limited,
-        being.n,
-        sieve.messages(messages, caller, now),
-        llm=None,
-        embedder=store.embedder,
-        now=now,
-        caller=caller,
-    )
+    run = PatrolContext(store.limited, being.n, now, caller, store.embedder)
+    hear(run, sieve.messages(messages, caller, now))
     with store.database.read(being.n) as unit:
         waiting = notes.count(unit, "scene")
     due = waiting >= ENOUGH_FOR_PATROL

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from clawkit.errors import BeingError
-from clawkit.memory.patrol import centroids, topic_digests
+from clawkit.memory.patrol import centroids
 from clawkit.memory.records import Change, LedgerEntry
 from clawkit.memory.store import ledger
 from clawkit.memory.store.ledger import (
@@ -63,8 +63,7 @@ def undo(unit: Unit, n: int, now: float, token: str, dry_run: bool = False) -> l
     why = f"undo of entry {n}: {entry.why}"
     ledger.add(unit, now, UNDO, why, token, [*changes, undone])
     moved |= _clusters_of(unit, changes)
-    centroids.recompute_as_they_are(unit, moved)
-    topic_digests.refresh(unit, moved)
+    centroids.refresh(unit, moved)
     return changes
 
 

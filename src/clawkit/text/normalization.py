@@ -100,6 +100,11 @@ def visible(text: str, limit: int = 2000) -> str:
     return f"{text}…({rest} more characters)" if rest > 0 else text
 
 
+def shortened(text: str, longest: int) -> str:
+    """A text of at most so many characters, with an ellipsis where something is left out."""
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
+
+
 def _escape(hidden: str) -> str:
     return hidden.encode("unicode_escape", "surrogatepass").decode("ascii")
 

@@ -133,7 +133,7 @@ class Mind:
         assert self.embedder
         with self.database.write(self.being) as unit:
             every = [cluster.n for cluster in clusters.every(unit)]
-            patrolled.recompute_all(unit, every, self.embedder.name)
+            patrolled.recompute(unit, every, self.embedder.name)
 
     def history(self) -> list[LedgerEntry]:
         """All entries, the oldest first."""

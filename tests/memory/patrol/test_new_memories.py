@@ -77,7 +77,7 @@ def test_the_middle_of_a_cluster_is_the_mean_of_its_active_nodes(mind: Mind) -> 
     mind.remember("ripe plums")
     with mind.database.read(mind.being) as unit:
         vectors = unit.vectors.fetch("words", [one.seq, two.seq, 4])
-        middle = clusters.middles(unit, "words")[one.cluster]
+        middle = clusters.centroids(unit, "words")[one.cluster]
     assert abs(middle - sum(vectors.values()) / 3).max() < 1e-6
 
 
@@ -171,12 +171,12 @@ def test_without_an_embedder_memories_are_kept_and_get_their_vectors_later(mind:
     mind.remember("we planted an apple tree", embedder=None)
     with mind.database.read(mind.being) as unit:
         assert unit.vectors.counts() == {}
-        assert clusters.middles(unit, "words") == {}
+        assert clusters.centroids(unit, "words") == {}
     assert mind.embedder
     assert catch_up(mind.database, mind.being, mind.embedder) == 1
     with mind.database.read(mind.being) as unit:
         assert unit.vectors.counts() == {"words": 1}
-        assert list(clusters.middles(unit, "words")) == [1]
+        assert list(clusters.centroids(unit, "words")) == [1]
 
 
 def test_an_embedder_that_fails_costs_vectors_and_nothing_else(mind: Mind) -> None:

@@ -78,7 +78,7 @@ def test_a_merge_moves_the_middle_of_the_cluster(mind: Mind) -> None:
     new = _merge(mind, [one, two])
     with mind.database.read(mind.being) as unit:
         vectors = unit.vectors.fetch("words", [new.seq, three.seq])
-        middle = clusters.middles(unit, "words")[new.cluster]
+        middle = clusters.centroids(unit, "words")[new.cluster]
     assert abs(middle - sum(vectors.values()) / 2).max() < 1e-6
 
 

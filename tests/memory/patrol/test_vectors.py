@@ -24,7 +24,7 @@ def _counts(mind: Mind) -> dict[str, int]:
 
 def _middles(mind: Mind, model: str) -> dict[int, Floats]:
     with mind.database.read(mind.being) as unit:
-        return clusters.middles(unit, model)
+        return clusters.centroids(unit, model)
 
 
 def test_another_model_gets_vectors_for_all_and_then_the_old_ones_go(mind: Mind) -> None:
@@ -124,7 +124,7 @@ def test_with_the_real_embedder_new_memories_join_the_topics_they_are_about(mind
     mind.patrol(dry_run=True)
     with mind.database.read(mind.being) as unit:
         assert real is not None
-        middles = clusters.middles(unit, real.name)
+        middles = clusters.centroids(unit, real.name)
         vector = real.embed(["rehearsed a violin sonata with the orchestra"])[0]
         near = {n: float(vector @ (m / np.linalg.norm(m))) for n, m in middles.items()}
     assert max(near, key=lambda n: near[n]) == topic

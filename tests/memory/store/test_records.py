@@ -91,12 +91,12 @@ def test_clusters_keep_their_middles_by_model(database: Database) -> None:
         clusters.add(unit, topic)
         assert clusters.every(unit) == [root, topic]
         assert clusters.by_id(unit, "t") == topic
-        clusters.place(unit, 2, "m", middle)
-        assert list(clusters.middles(unit, "m")) == [2]
-        assert np.array_equal(clusters.middles(unit, "m")[2], middle)
-        assert clusters.middles(unit, "other") == {}
-        clusters.place(unit, 2, "m", None)
-        assert clusters.middles(unit, "m") == {}
+        clusters.set_centroid(unit, 2, "m", middle)
+        assert list(clusters.centroids(unit, "m")) == [2]
+        assert np.array_equal(clusters.centroids(unit, "m")[2], middle)
+        assert clusters.centroids(unit, "other") == {}
+        clusters.set_centroid(unit, 2, "m", None)
+        assert clusters.centroids(unit, "m") == {}
         clusters.describe(unit, 2, "Ships", "about ships")
         assert clusters.by_id(unit, "t") == Cluster(2, "t", "Ships", 1, "about ships")
         clusters.set_gone(unit, 2, NOW)

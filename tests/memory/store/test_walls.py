@@ -40,7 +40,7 @@ def _fill(unit: Unit, one: Being) -> None:
     entries.add(unit, Entry("e", "rule", "k", one.name, NOW), "")
     messages.add(unit, [HistoryMessage("m", NOW, "user", f"boat {one.name}", "c")], "")
     clusters.add(unit, Cluster(1, "c", one.name))
-    clusters.place(unit, 1, MODEL, vectors(1, one.n)[0])
+    clusters.set_centroid(unit, 1, MODEL, vectors(1, one.n)[0])
     ledger.add(unit, NOW, "made", one.name, "", [])
     reads.queue(unit, "t", {one.n: 1}, NOW)
     reads.tell(unit, "c", [one.n], NOW)
@@ -72,7 +72,7 @@ def _answers(unit: Unit) -> dict[str, Any]:
         "since": entries.since(unit, "rule", 0.0),
         "messages": messages.search(unit, "boat"),
         "clusters": clusters.every(unit),
-        "middles": {n: row.tolist() for n, row in clusters.middles(unit, MODEL).items()},
+        "middles": {n: row.tolist() for n, row in clusters.centroids(unit, MODEL).items()},
         "ledger": ledger.latest(unit),
         "told": reads.told(unit, "c"),
         "names": people.known(unit).names,

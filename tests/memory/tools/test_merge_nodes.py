@@ -71,7 +71,7 @@ async def test_the_vector_of_the_cluster_is_computed_again(
     def middle() -> np.ndarray:
         assert store.embedder is not None
         with store.database.read(memory.being.n) as unit:
-            return clusters.middles(unit, store.embedder.name)[kittens[0].cluster]
+            return clusters.centroids(unit, store.embedder.name)[kittens[0].cluster]
 
     before = middle()
     client = BeingClient(BeingServer(store), memory.being)

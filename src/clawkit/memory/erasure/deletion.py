@@ -25,8 +25,7 @@ from clawkit.memory.erasure.person_search import (
     every_change,
 )
 from clawkit.memory.erasure.redaction import Person
-from clawkit.memory.patrol import centroids as middles
-from clawkit.memory.patrol.topic_digests import digest
+from clawkit.memory.patrol import centroids
 from clawkit.memory.recall.index_text import words_of_node
 from clawkit.memory.records import Being, Node, iso
 from clawkit.memory.store import clusters, ledger, nodes, postings, reads
@@ -126,7 +125,7 @@ def _carry_out(unit: Unit, search: PersonSearch, plan: ErasurePlan, now: float) 
         if scrubbed != entry:
             ledger.rewrite(unit, scrubbed)
     ledger.add(unit, now, ERASED, _why(plan), "local", ())
-    middles.recompute_as_they_are(unit, touched)
+    centroids.recompute(unit, touched)
 
 
 def _erase_nodes(unit: Unit, plan: ErasurePlan, now: float) -> dict[int, int | None]:
@@ -187,7 +186,7 @@ def _describe_anew(unit: Unit, search: PersonSearch, touched: set[int]) -> None:
     """Topics say what is left in them."""
     for cluster in clusters.every(unit):
         if cluster.n in touched:
-            told = digest(unit, cluster.n)
+            told = centroids.digest(unit, cluster.n)
             told = "" if search.editor.is_in(told) else told
             clusters.describe(unit, cluster.n, cluster.name, told)
 

@@ -21,6 +21,7 @@ from clawkit.memory.imports.imported import (
 )
 from clawkit.memory.imports.json_lines import read_conversations, read_graph
 from clawkit.memory.imports.markdown import ENDINGS, read_markdown
+from clawkit.memory.patrol import PatrolContext
 from clawkit.memory.patrol.new_memories import KnownScenes, cleaned, remember, remember_waiting
 from clawkit.memory.patrol.scenes import extract, hear
 from clawkit.memory.patrol.transcript import ConversationMessage, numbered, unheard
@@ -146,8 +147,7 @@ class _Bringing:
             done += len(spoken)
             advance(done, total)
         if reading.messages and not self._dry_run:
-            now, embedder = self._store.clock(), self._store.embedder
-            remember_waiting(self._database, self._being.n, embedder, now, TOKEN)
+            remember_waiting(self._run(self._store.clock(), _CALLER))
             self._memories += self._top() - self._first
         for start in range(0, len(reading.memories), _TOGETHER):
             part = reading.memories[start : start + _TOGETHER]
@@ -219,15 +219,10 @@ class _Bringing:
             speakers = {s.id: m.speaker for s, m in zip(said, given, strict=True)}
             self._memories += _told([one for one in said if one.id in new], speakers)
         elif new:
-            hear(
-                self._database,
-                self._being.n,
-                given,
-                llm=None,
-                embedder=self._store.embedder,
-                now=now,
-                caller=caller,
-            )
+            hear(self._run(now, caller), given)
+
+    def _run(self, now: float, caller: Caller) -> PatrolContext:
+        return PatrolContext(self._database, self._being.n, now, caller, self._store.embedder)
 
     def _relate(self, relation: ImportedRelation) -> None:
         """Add to what an entity is to this Being; what is there stays."""

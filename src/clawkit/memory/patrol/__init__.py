@@ -14,16 +14,19 @@ if TYPE_CHECKING:
 
 
 class PatrolContext(msgspec.Struct, frozen=True):
-    """One patrol; `model` names the vectors that are there, also where no new ones are made."""
+    """Whose memory is written, when and for whom, with which models.
+
+    `model` names the vectors that are there, also where no new ones are made.
+    """
 
     database: Transactions
     being: int
     now: float
     caller: Caller
-    embedder: Embedder | None
-    model: str
-    llm: Llm | None
-    cap: int | None
+    embedder: Embedder | None = None
+    model: str = ""
+    llm: Llm | None = None
+    cap: int | None = None
 
     @property
     def token(self) -> str:

@@ -1,19 +1,22 @@
-"""Which cluster a memory belongs to, and each cluster's centroid vector.
+"""Which cluster a memory belongs to, and each cluster's centroid vector and digest.
 
 A centroid is the mean of a cluster's active nodes; of a very large cluster, of its newest ones, so
-that what a patrol costs does not grow with all that was ever remembered.
+that what a patrol costs does not grow with all that was ever remembered. The digest here is the one
+that needs no model.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from clawkit.memory.patrol.importance import is_business
-from clawkit.memory.records import Change, Cluster, Scene
-from clawkit.memory.store import clusters
+from clawkit.memory.records import Change, Cluster, Node, Scene
+from clawkit.memory.store import clusters, nodes
 from clawkit.store.database import Unit
+from clawkit.text.normalization import shortened
 
 if TYPE_CHECKING:
     from clawkit.store.arrays import Floats
@@ -22,9 +25,24 @@ NEAR = 0.45
 """The cosine at which a memory joins a cluster, or a small cluster its neighbour."""
 
 BUSINESS, PRIVATE = clusters.ROOTS
+_MOST_DESCRIBED = 20
+_ACTIONS, _LONGEST_ACTION = 3, 120
+_NAMES = 4
+_NOBODY = frozenset(("user", "assistant", "i", "me"))
+_MODELS = "SELECT n, model FROM clusters WHERE being = $being"
 _MOST_IN_A_MEAN = 4096
 _NEAR_FROM_ORIGIN = 0.3
 _ROUNDING = 1e-4  # vectors are kept in half precision
+_BUSINESS = re.compile(
+    r"\b(work(s|ed|ing)?|job|office|colleagues?|co-?workers?|boss|manager|client|clients|customers?"
+    r"|project|projects|meeting|meetings|deadline|contract|invoice|budget|company|business|team"
+    r"|sprint|release|deploy\w*|server|servers|database|production|release|repository|code|bug"
+    r"|bugs|sales|marketing|revenue|salary|interview|startup|investors?|stakeholders?|quarterly"
+    r"|presentation|report|roadmap|product|api|software|engineer\w*)\b"
+    r"|仕事|会社|職場|同僚|上司|部下|会議|打ち合わせ|取引先|顧客|案件|契約|請求|予算|納期|締め切り|締切"
+    r"|売上|営業|開発|リリース|サーバー|プロジェクト|出張|給料|面接|業務|弊社|御社|社長|部長|課長",
+    re.IGNORECASE,
+)
 
 
 def add(unit: Unit, name: str, parent: int | None, digest: str = "") -> tuple[Cluster, Change]:
@@ -47,39 +65,39 @@ def root(unit: Unit, name: str) -> int:
 def root_for(scene: Scene) -> str:
     """Which root a scene belongs to when it is near to nothing."""
     words = " ".join((scene.action, scene.setting, *scene.themes))
-    return BUSINESS if is_business(words) else PRIVATE
+    return BUSINESS if _BUSINESS.search(words) else PRIVATE
 
 
 def nearest(unit: Unit, model: str, vectors: Floats) -> list[int | None]:
     """For each vector the nearest topic, else the nearest root; None where none is near."""
     import numpy as np
 
-    middles = clusters.middles(unit, model)
-    if not middles or not len(vectors):
+    centroids = clusters.centroids(unit, model)
+    if not centroids or not len(vectors):
         return [None] * len(vectors)
-    roots = [c.n for c in clusters.every(unit) if c.parent is None and c.n in middles]
-    topics = sorted(middles.keys() - set(roots))
-    origin = np.stack(list(middles.values())).mean(axis=0) if len(middles) > 1 else None
-    found = _of(topics, near(vectors, _stacked(middles, topics), origin))
+    roots = [c.n for c in clusters.every(unit) if c.parent is None and c.n in centroids]
+    topics = sorted(centroids.keys() - set(roots))
+    origin = np.stack(list(centroids.values())).mean(axis=0) if len(centroids) > 1 else None
+    found = _of(topics, near(vectors, _stacked(centroids, topics), origin))
     if len(topics) and None not in found:
         return found
-    near_roots = _of(roots, near(vectors, _stacked(middles, roots)))
+    near_roots = _of(roots, near(vectors, _stacked(centroids, roots)))
     return [topic or root for topic, root in zip(found, near_roots, strict=True)]
 
 
-def near(vectors: Floats, middles: Floats, origin: Floats | None = None) -> list[int | None]:
-    """For each vector which middle is nearest, None where none is near.
+def near(vectors: Floats, centroids: Floats, origin: Floats | None = None) -> list[int | None]:
+    """For each vector which centroid is nearest, None where none is near.
 
     With an origin it must be near from there too: all that one person says has much in common, and
     only what is left of it tells topics apart.
     """
-    if not len(middles):
+    if not len(centroids):
         return [None] * len(vectors)
-    cosines = vectors @ unit_length(middles).T
+    cosines = vectors @ unit_length(centroids).T
     seen = cosines
     fits = cosines >= NEAR - _ROUNDING
     if origin is not None:
-        seen = unit_length(vectors - origin) @ unit_length(middles - origin).T
+        seen = unit_length(vectors - origin) @ unit_length(centroids - origin).T
         fits &= seen >= _NEAR_FROM_ORIGIN
     best = seen.argmax(axis=1).tolist()
     return [at if fits[row, at] else None for row, at in enumerate(best)]
@@ -89,43 +107,42 @@ def _of(numbers: Sequence[int], found: Sequence[int | None]) -> list[int | None]
     return [None if at is None else numbers[at] for at in found]
 
 
-def _stacked(middles: Mapping[int, Floats], numbers: Sequence[int]) -> Floats:
+def _stacked(centroids: Mapping[int, Floats], numbers: Sequence[int]) -> Floats:
     import numpy as np
 
-    return np.array([middles[n] for n in numbers], np.float32)
+    return np.array([centroids[n] for n in numbers], np.float32)
 
 
-def recompute(unit: Unit, cluster: int, model: str) -> None:
-    """Put the middle of a cluster where its active nodes are."""
-    if not model:
-        return
-    rows = unit.rows(
-        "SELECT seq FROM nodes WHERE being = $being AND cluster = ? AND status = 'active' "
-        "AND ended IS NULL ORDER BY seq DESC LIMIT ?",
-        cluster,
-        _MOST_IN_A_MEAN,
-    )
-    found = unit.vectors.fetch(model, [seq for (seq,) in rows])
-    clusters.place(unit, cluster, model, _mean(found))
-
-
-def recompute_all(unit: Unit, numbers: Iterable[int], model: str) -> None:
+def recompute(unit: Unit, numbers: Iterable[int], model: str | None = None) -> None:
+    """Compute centroids anew; without a model, each in the space where it was."""
+    there = {} if model is not None else dict(unit.rows(_MODELS))
     for n in sorted(set(numbers)):
-        recompute(unit, n, model)
+        space = model if model is not None else there.get(n)
+        if space:
+            rows = unit.rows(
+                "SELECT seq FROM nodes WHERE being = $being AND cluster = ? AND status = 'active' "
+                "AND ended IS NULL ORDER BY seq DESC LIMIT ?",
+                n,
+                _MOST_IN_A_MEAN,
+            )
+            found = unit.vectors.fetch(space, [seq for (seq,) in rows])
+            clusters.set_centroid(unit, n, space, _mean(found))
 
 
-def recompute_around(unit: Unit, seqs: Sequence[int]) -> None:
-    """The same for the clusters of these nodes, after some of them woke or fell asleep."""
+def refresh(unit: Unit, numbers: Iterable[int]) -> None:
+    """Let clusters be of the memories that are left in them; a model may describe them later."""
+    numbers = set(numbers)
+    recompute(unit, numbers)
+    for cluster in clusters.every(unit):
+        if cluster.n in numbers and cluster.digest:
+            clusters.describe(unit, cluster.n, cluster.name, digest(unit, cluster.n))
+
+
+def clusters_of(unit: Unit, seqs: Sequence[int]) -> set[int]:
+    """The clusters that these nodes are in."""
     # Not DISTINCT: for that, SQLite reads all nodes by their cluster, each time.
     sql = "SELECT cluster FROM nodes WHERE being = $being AND seq IN (??)"
-    recompute_as_they_are(unit, {cluster for (cluster,) in unit.among(sql, seqs)})
-
-
-def recompute_as_they_are(unit: Unit, numbers: Iterable[int]) -> None:
-    """The same, each in the space where its middle was."""
-    there = dict(unit.rows("SELECT n, model FROM clusters WHERE being = $being"))
-    for n in sorted(set(numbers)):
-        recompute(unit, n, there.get(n, ""))
+    return {cluster for (cluster,) in unit.among(sql, seqs)}
 
 
 def unit_length(rows: Floats) -> Floats:
@@ -142,3 +159,20 @@ def _mean(vectors: dict[int, Floats]) -> Floats | None:
     if not vectors:
         return None
     return np.stack([vectors[seq] for seq in sorted(vectors)]).mean(axis=0, dtype=np.float32)
+
+
+def most_important(unit: Unit, cluster: int) -> list[Node]:
+    """The active memories that say best what a cluster is about."""
+    return nodes.page(unit, cluster=cluster, statuses=("active",), limit=_MOST_DESCRIBED)
+
+
+def digest(unit: Unit, cluster: int) -> str:
+    """Who a cluster is about, and what matters most in it."""
+    found = most_important(unit, cluster)
+    people = Counter(name for node in found for name in node.scene.actors)
+    names = [name for name, _ in people.most_common() if name.casefold() not in _NOBODY][:_NAMES]
+    actions = [
+        shortened(" ".join(node.scene.action.split()), _LONGEST_ACTION) for node in found[:_ACTIONS]
+    ]
+    said = "; ".join(dict.fromkeys(actions))
+    return f"{', '.join(names)}: {said}" if names and said else said

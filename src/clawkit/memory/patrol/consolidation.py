@@ -20,6 +20,7 @@ import msgspec
 from clawkit.memory.model import DATA_ONLY, decoded, listed
 from clawkit.memory.patrol import PatrolContext
 from clawkit.memory.patrol.lifecycle import cap_of
+from clawkit.memory.patrol.new_memories import folded_names, sharing_rarest_words
 from clawkit.memory.patrol.replacement import merge, merged_scene, outdate
 from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.patrol.vectors import Embed, ahead
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
 
 _LOOKED_AT_REPEATED = "compared"
 _MOST_REPEATED = 1000
-_RAREST = 3
-_MOST_COMPARED = 50
-_TOO_FREQUENT = 1000
 _MOST_BETWEEN = 10
 _ALIKE = 0.5
 _PRONOUNS = word_lists("pronouns")
@@ -89,15 +87,8 @@ def _same(unit: Unit, new: Sequence[Node]) -> list[tuple[Node, list[Node]]]:
 
 def _older(unit: Unit, node: Node, key: object, frequencies: Mapping[str, int]) -> list[Node]:
     """Current memories before this one with the same key, found by its rarest words."""
-    words = sorted(terms(node.scene.action), key=lambda word: (frequencies.get(word, 0), word))
-    rarest = words[:_RAREST]
-    if not rarest or not 1 < frequencies.get(rarest[0], 0) <= _TOO_FREQUENT:
-        return []
-    seqs = [int(seq) for seq in postings.having_all(unit, rarest) if seq < node.seq]
-    found = nodes.fetch(unit, seqs[-_MOST_COMPARED:])
-    return [
-        found[seq] for seq in sorted(found) if found[seq].ended is None and _key(found[seq]) == key
-    ]
+    found = sharing_rarest_words(unit, terms(node.scene.action), frequencies, node.seq)
+    return [one for one in found if one.ended is None and _key(one) == key]
 
 
 def _key(node: Node) -> object:
@@ -107,7 +98,7 @@ def _key(node: Node) -> object:
         folded_words(scene.action) or (scene.action,),
         folded_words(scene.setting),
         folded_words(scene.feeling),
-        frozenset(folded(name).strip() for name in scene.actors),
+        folded_names(scene.actors),
         folded(node.source.speaker),
     )
 
@@ -167,19 +158,18 @@ def _stands_alone(node: Node) -> bool:
 def _merge(unit: Unit, same: Sequence[Node], run: PatrolContext) -> None:
     newest = same[-1]
     why = f"{counted(len(same), 'memory', 'memories')} that said the same became one"
-    embed, words = _vector_of(unit, newest, run.model), newest.scene.action
+    embed, words = _same_vector(unit, newest, run.model), newest.scene.action
     merge(unit, same, words, now=run.now, token=run.token, embed=embed, why=why)
 
 
-def _vector_of(unit: Unit, node: Node, model: str) -> Embed | None:
+def _same_vector(unit: Unit, node: Node, model: str) -> Embed | None:
     """What says the same has the same vector: none need be made."""
-    found = unit.vectors.fetch(model, [node.seq]).get(node.seq) if model else None
-    if found is None:
+    found = unit.vectors.fetch(model, [node.seq]) if model else {}
+    if not found:
         return None
-    vector: Floats = found
 
     def make(texts: list[str]) -> Floats:
-        return vector[None, :].repeat(len(texts), axis=0)
+        return found[node.seq][None, :].repeat(len(texts), axis=0)
 
     return Embed(model, make)
 
@@ -374,19 +364,13 @@ def _similar(unit: Unit, model: str, node: Node) -> list[Node]:
 
 def _found(llm: Llm, pairs: list[Pair]) -> list[tuple[Node, Node]]:
     """The new memory and the old one, for each that a model says is outdated."""
-    lines = [
-        msgspec.json.encode(
-            {
-                "n": n,
-                "new": _said(node),
-                "older": {str(at): _said(one) for at, one in enumerate(old, 1)},
-            }
-        ).decode()
-        for n, (node, old) in enumerate(pairs, 1)
-    ]
-    answer = decoded(
-        llm.complete(_OUTDATED_PROMPT, "\n".join(lines), _OUTDATED_TOKENS), _OutdatedAnswer
-    )
+    lines: list[str] = []
+    for n, (node, old) in enumerate(pairs, 1):
+        older = {str(at): _said(one) for at, one in enumerate(old, 1)}
+        line = {"n": n, "new": _said(node), "older": older}
+        lines.append(msgspec.json.encode(line).decode())
+    said = llm.complete(_OUTDATED_PROMPT, "\n".join(lines), _OUTDATED_TOKENS)
+    answer = decoded(said, _OutdatedAnswer)
     found: list[tuple[Node, Node]] = []
     for one in answer.outdated if answer else ():
         if 1 <= one.new <= len(pairs):

@@ -7,6 +7,7 @@ large. The diary, with reflections for the next session, is only written by a mo
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -15,7 +16,7 @@ import msgspec
 
 from clawkit.memory.model import DATA_ONLY, decoded, listed
 from clawkit.memory.patrol import PatrolContext, topics
-from clawkit.memory.patrol.topic_digests import LOOKED_AT, digest
+from clawkit.memory.patrol.centroids import digest, most_important
 from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.records import REFLECTIONS, Change, Cluster, Entry
 from clawkit.memory.store import clusters, entries, ledger, nodes
@@ -26,7 +27,7 @@ from clawkit.text.counts import counted
 if TYPE_CHECKING:
     from clawkit.memory.model import Llm
 
-Sizes = dict[int, tuple[int, int]]
+Sizes = defaultdict[int, tuple[int, int]]
 
 _LONGEST_DIGEST = 600
 _MOST_ASKED = 8
@@ -55,7 +56,8 @@ def _sizes(unit: Unit) -> Sizes:
         "SELECT cluster, count(*), max(seq) FROM nodes "
         "WHERE being = $being AND status = 'active' AND ended IS NULL GROUP BY cluster"
     )
-    return {cluster: (count, newest) for cluster, count, newest in rows}
+    found = {cluster: (count, newest) for cluster, count, newest in rows}
+    return defaultdict(lambda: (0, 0), found)
 
 
 def describe(run: PatrolContext) -> int:
@@ -67,50 +69,33 @@ def describe(run: PatrolContext) -> int:
     with run.database.read(run.being) as unit:
         now, known = _sizes(unit), topics.known(unit)
         there = clusters.every(unit)
-        unnamed = _unnamed(unit, there, now) if llm else set[int]()
-        changed = [c for c in there if not c.digest or _is_other(known, c.n, now)]
+        unnamed = {c.n for c in there if llm and _is_unnamed(c, known[c.n], now[c.n][0])}
+        # A cluster has changed when it has other memories than when it was described.
+        changed = [c for c in there if not c.digest or known[c.n].described != now[c.n]]
         wanted = [c for c in there if c.n in unnamed]
         wanted += [c for c in changed if c.n not in unnamed]
-        texts = {c.n: _most_important(unit, c.n) for c in wanted[:_MOST_ASKED]}
+        texts = {
+            c.n: [node.scene.text for node in most_important(unit, c.n)]
+            for c in wanted[:_MOST_ASKED]
+        }
     asked = {n: _asked(llm, lines) for n, lines in texts.items() if llm and lines}
     done = [c for c in wanted if llm is None or c.n in texts]
     with run.database.write(run.being) as unit:
-        _learn_named(unit, asked.keys() & unnamed, now)
-        _learn_described(unit, [c.n for c in done], now)
+        _learn(unit, [c.n for c in done], asked.keys() & unnamed, now)
         return _write(unit, [c for c in wanted if c in done or not c.digest], asked, unnamed, run)
 
 
-def _is_other(known: Mapping[int, topics.TopicState], cluster: int, now: Sizes) -> bool:
-    """Whether a cluster has other memories than when it was described."""
-    return known.get(cluster, topics.TopicState()).described != now.get(cluster, (0, 0))
+def _is_unnamed(cluster: Cluster, state: topics.TopicState, size: int) -> bool:
+    """Whether no model has named a topic yet, or not since it became what it is."""
+    outgrown = state.by == "model" and size >= _GROWN * state.named
+    return cluster.parent is not None and (state.by == "words" or outgrown)
 
 
-def _learn_described(unit: Unit, done: Collection[int], now: Sizes) -> None:
-    known = topics.known(unit)
-    replace = msgspec.structs.replace
-    new = {
-        n: replace(known.get(n, topics.TopicState()), described=now.get(n, (0, 0))) for n in done
-    }
-    topics.learn(unit, {n: state for n, state in new.items() if state != known.get(n)})
-
-
-def _unnamed(unit: Unit, there: list[Cluster], now: Sizes) -> set[int]:
-    """The topics that a model has not named yet, or not since they became what they are."""
-    known = topics.known(unit)
-    found: set[int] = set()
-    for cluster in there:
-        one = known.get(cluster.n, topics.TopicState())
-        size, _ = now.get(cluster.n, (0, 0))
-        outgrown = one.by == "model" and size >= _GROWN * one.named
-        if cluster.parent is not None and (one.by == "words" or outgrown):
-            found.add(cluster.n)
-    return found
-
-
-def _learn_named(unit: Unit, named: Collection[int], now: Sizes) -> None:
-    known = topics.known(unit)
-    replace = msgspec.structs.replace
-    topics.learn(unit, {n: replace(known[n], named=now[n][0], by="model") for n in named})
+def _learn(unit: Unit, described: Collection[int], named: Collection[int], now: Sizes) -> None:
+    known, replace = topics.known(unit), msgspec.structs.replace
+    new = {n: replace(known[n], described=now[n]) for n in described}
+    new |= {n: replace(new[n], named=now[n][0], by="model") for n in named}
+    topics.learn(unit, new)
 
 
 def _write(
@@ -120,16 +105,14 @@ def _write(
     unnamed: Collection[int],
     run: PatrolContext,
 ) -> int:
-    there = {cluster.n: cluster for cluster in clusters.every(unit)}
+    there = clusters.by_number(unit)
     changes: list[Change] = []
     for cluster in (there[old.n] for old in wanted if old.n in there):
         answer = asked.get(cluster.n, _NamedDigest())
         name = answer.name if cluster.n in unnamed else ""
         before = {"name": cluster.name, "digest": cluster.digest}
-        after = {
-            "name": name or cluster.name,
-            "digest": answer.digest or digest(unit, cluster.n),
-        }
+        written = answer.digest or digest(unit, cluster.n)
+        after = {"name": name or cluster.name, "digest": written}
         new = {column: value for column, value in after.items() if value != before[column]}
         if new:
             clusters.describe(unit, cluster.n, after["name"], after["digest"])
@@ -141,16 +124,11 @@ def _write(
     return len(changes)
 
 
-def _most_important(unit: Unit, cluster: int) -> list[str]:
-    found = nodes.page(unit, cluster=cluster, statuses=("active",), limit=LOOKED_AT)
-    return [node.scene.text for node in found]
-
-
 def _asked(llm: Llm, lines: list[str]) -> _NamedDigest:
     said = llm.complete(_ASKED, f"{listed(lines)}\n\n{_FORM}", _ANSWER_TOKENS)
     answer = decoded(said, _NamedDigest) or _NamedDigest()
-    name = " ".join(without_recall(answer.name).split())[:_LONGEST_NAME]
-    return _NamedDigest(name, " ".join(without_recall(answer.digest).split())[:_LONGEST_DIGEST])
+    name, digest = (" ".join(without_recall(text).split()) for text in (answer.name, answer.digest))
+    return _NamedDigest(name[:_LONGEST_NAME], digest[:_LONGEST_DIGEST])
 
 
 DIARY = "diary"

@@ -78,7 +78,7 @@ def revive(unit: Unit, now: float, token: str) -> int:
         changes = back_to_life(unit, alive, "dead")
         why = f"{counted(len(alive), 'memory', 'memories')} asked for while dead"
         ledger.add(unit, now, "revived", why, token, changes)
-        centroids.recompute_around(unit, [seq for seq, _ in alive])
+        centroids.recompute(unit, centroids.clusters_of(unit, [seq for seq, _ in alive]))
     return len(alive)
 
 
@@ -175,7 +175,8 @@ def fade(unit: Unit, found: Sequence[int], run: PatrolContext) -> Faded:
     if changes:
         why = f"{len(dying)} began to fade, {len(dead)} died, {len(spared)} came back"
         ledger.add(unit, run.now, "faded", why, run.token, changes)
-        centroids.recompute_around(unit, [*dying, *(seq for seq, _ in spared)])
+        moved = [*dying, *(seq for seq, _ in spared)]
+        centroids.recompute(unit, centroids.clusters_of(unit, moved))
     return Faded(len(dying), len(dead), len(spared), len(over) - len(dead))
 
 

@@ -10,31 +10,31 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import msgspec
 
 from clawkit.memory import people
-from clawkit.memory.patrol import centroids
+from clawkit.memory.patrol import PatrolContext, centroids
 from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.patrol.vectors import ahead, texts_of, vectors_of
 from clawkit.memory.recall.index_text import words_of_node
 from clawkit.memory.records import Change, MemorySource, Node, Note, Scene
 from clawkit.memory.store import ledger, nodes, notes, postings, reads
 from clawkit.memory.store.ledger import made
-from clawkit.store.database import Transactions, Unit, keepable
+from clawkit.store.database import Unit, keepable
 from clawkit.text.counts import counted
 from clawkit.text.tokenizer import folded, folded_words, terms
 
 if TYPE_CHECKING:
-    from clawkit.memory.embed import Embedder
     from clawkit.memory.patrol.vectors import Embed
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _RAREST = 3
 _MOST_COMPARED = 50
+_TOO_FREQUENT = 1000
 _FEWEST_WORDS_OF_NEWS = 4
 
 
@@ -77,17 +77,27 @@ class KnownScenes:
         return self._told[conversation]
 
     def _candidates(self, scene: Scene) -> list[Node]:
-        """Memories that have the scene's rarest words; a word that no memory has makes it new."""
         # What came out of recall may begin with a day, and days are not among the indexed words.
-        words = list(terms(_DAY.sub(" ", scene.action)))
-        if not words or any(word not in self._frequencies for word in words):
-            return []
-        rarest = sorted(words, key=lambda word: (self._frequencies[word], word))[:_RAREST]
-        if self._frequencies[rarest[0]] > _MOST_COMPARED * 20:
-            return []
-        seqs = postings.having_all(self._unit, rarest)[-_MOST_COMPARED:]
-        found = nodes.fetch(self._unit, [int(seq) for seq in seqs])
-        return sorted(found.values(), key=lambda node: (node.ended is not None, node.seq))
+        words = terms(_DAY.sub(" ", scene.action))
+        found = sharing_rarest_words(self._unit, words, self._frequencies)
+        return sorted(found, key=lambda node: node.ended is not None)
+
+
+def sharing_rarest_words(
+    unit: Unit, words: Collection[str], frequencies: Mapping[str, int], before: int | None = None
+) -> list[Node]:
+    """The newest memories with a text's rarest words, of those before a number; in their order.
+
+    None where no memory has one of the words, or too many have all of them.
+    """
+    if not words or any(word not in frequencies for word in words):
+        return []
+    rarest = sorted(words, key=lambda word: (frequencies[word], word))[:_RAREST]
+    if frequencies[rarest[0]] > _TOO_FREQUENT:
+        return []
+    seqs = [int(seq) for seq in postings.having_all(unit, rarest) if before is None or seq < before]
+    found = nodes.fetch(unit, seqs[-_MOST_COMPARED:])
+    return [found[seq] for seq in sorted(found)]
 
 
 class BatchScenes:
@@ -98,7 +108,7 @@ class BatchScenes:
 
     def place(self, scene: Scene, source: MemorySource, at: int) -> int:
         """Where the same was said first; `at` if that is here."""
-        key = folded_words(scene.action) or scene.action, scene.setting, _folded(scene.actors)
+        key = folded_words(scene.action) or scene.action, scene.setting, folded_names(scene.actors)
         return self._places.setdefault((*key, scene.when, source.voice), at)
 
 
@@ -121,11 +131,16 @@ def is_phrase(scene: Scene) -> bool:
 
 
 def _same_people(new: Scene, old: Scene) -> bool:
-    return not new.actors or _folded(new.actors) == _folded(old.actors)
+    return not new.actors or folded_names(new.actors) == folded_names(old.actors)
 
 
-def _folded(names: Collection[str]) -> frozenset[str]:
+def folded_names(names: Collection[str]) -> frozenset[str]:
     return frozenset(folded(name).strip() for name in names)
+
+
+def union(*groups: Sequence[str]) -> tuple[str, ...]:
+    """What is in any of them, each once, in order."""
+    return tuple(dict.fromkeys(one for group in groups for one in group))
 
 
 def keep(
@@ -155,7 +170,7 @@ def keep(
     postings.add(unit, {node.seq: words_of_node(node) for node in kept})
     if embed is not None and vectors is not None:
         unit.vectors.put(embed.model, [node.seq for node in kept], vectors)
-        centroids.recompute_all(unit, {node.cluster for node in kept}, embed.model)
+        centroids.recompute(unit, {node.cluster for node in kept}, embed.model)
     return kept, [made(node.seq for node in kept)]
 
 
@@ -199,10 +214,9 @@ def remember(
     return kept
 
 
-def remember_waiting(
-    database: Transactions, being: int, embedder: Embedder | None, now: float, token: str
-) -> int:
+def remember_waiting(run: PatrolContext) -> int:
     """See to all notes that wait for a patrol; gives how many memories they are."""
+    database, being = run.database, run.being
     for _ in range(_ROUNDS):
         with database.read(being) as unit:
             waiting = notes.without_node(unit, _AT_ONCE)
@@ -210,9 +224,12 @@ def remember_waiting(
             break
         scenes = [cleaned(note.scene) for note in waiting if note.scene]
         speakers = [note.source.speaker for note in waiting]
-        embed = ahead(database, being, embedder, scenes, speakers)
+        embed = ahead(database, being, run.embedder, scenes, speakers)
         with database.write(being) as unit:
-            remember(unit, _still_waiting(unit, waiting), embed, now, token)
+            # Others may have seen to some of them meanwhile.
+            still = {note.id for note in notes.without_node(unit, _AT_ONCE)}
+            left = [note for note in waiting if note.id in still]
+            remember(unit, left, embed, run.now, run.token)
     with database.write(being) as unit:
         return notes.take_waiting(unit)
 
@@ -236,12 +253,6 @@ def touch(unit: Unit, node: Node, now: float) -> None:
     """What is said again is as alive as what is asked for."""
     times = _FROM_THE_DEAD if node.status == "dead" else _ONCE
     nodes.touch(unit, {node.seq: times}, max(now, node.last_activated))
-
-
-def _still_waiting(unit: Unit, waiting: Sequence[Note]) -> list[Note]:
-    """Those that nobody else has seen to meanwhile."""
-    there = {note.id for note in notes.without_node(unit, _AT_ONCE)}
-    return [note for note in waiting if note.id in there]
 
 
 def _draft(note: Note, scene: Scene, now: float) -> Node:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from clawkit.errors import BeingError
-from clawkit.memory.patrol import centroids, topic_digests
-from clawkit.memory.patrol.new_memories import cleaned, keep
+from clawkit.memory.patrol import centroids
+from clawkit.memory.patrol.new_memories import cleaned, keep, union
 from clawkit.memory.records import MemorySource, Node, Scene
 from clawkit.memory.store import ledger, nodes
 from clawkit.memory.store.ledger import set_nodes
@@ -48,8 +48,12 @@ def merge(
         id=str(uuid4()),
         scene=scene,
         created=_moment(olds, now),
-        source=_common_source(olds, token),
-        cluster=_home(olds),
+        source=MemorySource(
+            speaker=_common(node.source.speaker for node in olds),
+            token=token,
+            conversation=_common(node.source.conversation for node in olds),
+        ),
+        cluster=Counter(node.cluster for node in olds).most_common(1)[0][0],
         fresh=False,
         pinned=any(node.pinned for node in olds),
         reactivation_count=max(node.reactivation_count for node in olds),
@@ -66,14 +70,14 @@ def merged_scene(merged: Sequence[Node], summary: str, feeling: str = "") -> Sce
     return cleaned(
         Scene(
             action=summary,
-            actors=_union(node.scene.actors for node in in_order),
-            when=tuple(sorted(_union(node.scene.when for node in in_order))),
+            actors=union(*(node.scene.actors for node in in_order)),
+            when=tuple(sorted(union(*(node.scene.when for node in in_order)))),
             setting=next((node.scene.setting for node in by_weight if node.scene.setting), ""),
             feeling=feeling
             or next((node.scene.feeling for node in by_weight if node.scene.feeling), ""),
-            themes=_union(node.scene.themes for node in in_order),
+            themes=union(*(node.scene.themes for node in in_order)),
             importance=min(1.0, by_weight[0].scene.importance + GAIN),
-            context=_common_context(merged),
+            context=_common(node.scene.context for node in merged),
         )
     )
 
@@ -121,7 +125,7 @@ def retract(
     before = {name: _CURRENT[name] for name in after}
     change = set_nodes(unit, [node.seq for node in olds], before, after)
     ledger.add(unit, now, "retracted", why or "taken back", token, [change])
-    _follow(unit, {node.cluster for node in olds})
+    centroids.refresh(unit, {node.cluster for node in olds})
     return olds
 
 
@@ -138,11 +142,10 @@ def outdate(unit: Unit, old: Node, by: Node, *, now: float, token: str, why: str
 
 def _end(unit: Unit, old: Node, by: Node, ending: str, why: str, now: float, token: str) -> None:
     olds = _current(unit, [old])
-    after = {"ended": max(by.created, _moment(olds, by.created)), "ending": ending}
-    after |= {"successor": by.seq}
+    after = {"ended": _moment(olds, by.created), "ending": ending, "successor": by.seq}
     change = set_nodes(unit, [old.seq], _CURRENT, after)
     ledger.add(unit, now, ending, why, token, [change])
-    _follow(unit, {node.cluster for node in olds})
+    centroids.refresh(unit, {node.cluster for node in olds})
 
 
 def _replace(
@@ -159,14 +162,8 @@ def _replace(
     after = {"ended": draft.created, "ending": ending, "successor": new.seq}
     ended = set_nodes(unit, [node.seq for node in olds], _CURRENT, after)
     ledger.add(unit, now, ending, why, token, [*changes, ended])
-    _follow(unit, {new.cluster, *(node.cluster for node in olds)})
+    centroids.refresh(unit, {new.cluster, *(node.cluster for node in olds)})
     return new
-
-
-def _follow(unit: Unit, clusters: set[int]) -> None:
-    """Let clusters be of what is still in them."""
-    centroids.recompute_as_they_are(unit, clusters)
-    topic_digests.refresh(unit, clusters)
 
 
 def _current(unit: Unit, given: Sequence[Node]) -> list[Node]:
@@ -188,24 +185,7 @@ def _moment(olds: Sequence[Node], now: float) -> float:
     return max(now, *(node.created for node in olds))
 
 
-def _home(olds: Sequence[Node]) -> int:
-    return Counter(node.cluster for node in olds).most_common(1)[0][0]
-
-
-def _common_source(olds: Sequence[Node], token: str) -> MemorySource:
-    speakers = {node.source.speaker for node in olds}
-    conversations = {node.source.conversation for node in olds}
-    return MemorySource(
-        speaker=speakers.pop() if len(speakers) == 1 else "",
-        token=token,
-        conversation=conversations.pop() if len(conversations) == 1 else "",
-    )
-
-
-def _common_context(merged: Sequence[Node]) -> str:
-    contexts = {node.scene.context for node in merged}
-    return contexts.pop() if len(contexts) == 1 else ""
-
-
-def _union(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for group in groups for name in group))
+def _common(texts: Iterable[str]) -> str:
+    """The text that all of them are, if there is one."""
+    first, *others = set(texts)
+    return "" if others else first

@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from clawkit.errors import ModelError
 from clawkit.memory.patrol import PatrolContext, digests, lifecycle, topics
@@ -107,7 +108,7 @@ def patrol(
         return _all(run, messages, marker, database.patrolling(being), limited)
     with _undone(database, being) as trial:
         # No new vectors either: nobody must wait for a model while the transaction is open.
-        run = msgspec.structs.replace(run, database=trial, embedder=None, llm=None)
+        run = replace(run, database=trial, embedder=None, llm=None)
         return _all(run, messages, marker, nullcontext(True))  # no other writes now
 
 
@@ -120,17 +121,8 @@ def _all(
 ) -> PatrolOutcome:
     with run.database.read(run.being) as unit:
         top = nodes.top(unit)
-    heard = hear(
-        limited or run.database,
-        run.being,
-        messages,
-        llm=run.llm,
-        embedder=run.embedder,
-        now=run.now,
-        caller=run.caller,
-        marker=marker,
-    )
-    made = remember_waiting(run.database, run.being, run.embedder, run.now, run.token)
+    heard = hear(replace(run, database=limited or run.database), messages, marker)
+    made = remember_waiting(run)
     steps: dict[str, int | str] = {"heard": heard.by, "remembered": made}
     with lock as alone:
         if alone:
@@ -182,4 +174,4 @@ def _described(run: PatrolContext) -> int:
         return digests.describe(run)
     except ModelError as error:
         _log.warning("patrol: digests are made without the model: %s", error)
-        return digests.describe(msgspec.structs.replace(run, llm=None))
+        return digests.describe(replace(run, llm=None))

@@ -18,8 +18,8 @@ import msgspec
 
 from clawkit.errors import ModelError
 from clawkit.memory.model import DATA_ONLY, decoded
-from clawkit.memory.patrol.importance import importance
-from clawkit.memory.patrol.new_memories import cleaned, remember
+from clawkit.memory.patrol import PatrolContext
+from clawkit.memory.patrol.new_memories import cleaned, remember, union
 from clawkit.memory.patrol.transcript import (
     ConversationMessage,
     after_marker,
@@ -33,13 +33,11 @@ from clawkit.memory.people import known
 from clawkit.memory.records import USER, HistoryMessage, MemorySource, Note, Scene
 from clawkit.memory.store import messages as stored
 from clawkit.memory.store import notes
-from clawkit.memory.tokens import Caller
-from clawkit.store.database import Transactions, Unit, keepable
+from clawkit.store.database import Unit, keepable
 from clawkit.text.calendar import day_of, resolved
 from clawkit.text.tokenizer import pieces, sentences, terms
 
 if TYPE_CHECKING:
-    from clawkit.memory.embed import Embedder
     from clawkit.memory.model import Llm
 
 _LONGEST_MESSAGE = 100_000
@@ -47,6 +45,51 @@ _LONGEST_CONTEXT = 200
 _RELATION = re.compile(
     r"\b(?:[Mm]y|[Oo]ur|[Mm]eine?|[Uu]nsere?|[Mm]on|[Mm]a|[Mm]i|[Mm]io|[Mm]ia|[Mm]eu|[Mm]inha) "
     r"(?:\w+ )?\w+(?:'s name is| is called| is named| named| called| heißt|,)? ([A-ZÀ-ÖØ-Þ][\w-]+)"
+)
+
+
+_USUAL = 0.5
+
+_WEIGHTS = (
+    (
+        0.85,
+        (
+            r"\b(remember (that|this)|don't forget|keep in mind|note that|never forget)\b"
+            r"|覚えて(おい)?て|忘れないで"
+        ),
+    ),
+    (
+        0.8,
+        (
+            r"\b(allerg\w+|diagnos\w+|pregnan\w+|died|passed away|funeral|cancer|surgery|divorc\w+"
+            r"|married|wedding|engaged|born|my name is|call me|birthday|medication)\b"
+            r"|アレルギー|妊娠|亡くな|葬儀|手術|離婚|結婚|婚約|生まれ|名前は|と呼んで|誕生日|病気|薬"
+        ),
+    ),
+    (
+        0.7,
+        (
+            r"\b(decided|decision|agreed|deadline|from now on|moved to|moving to|new job|quit|hired"
+            r"|fired|promoted|i live in|i work (at|for|as|in)|always|never|password|address"
+            r"|let's go with)\b"
+            r"|決め|決まり|決定|締め切り|締切|今後は|これからは|引っ越|転職|退職|昇進|住んで|勤め|働いて"
+        ),
+    ),
+    (
+        0.6,
+        (
+            r"\b(like|likes|love|loves|prefer|prefers|hate|hates|dislike|favou?rite|enjoy|wife"
+            r"|husband|daughter|son|mother|father|mom|mum|dad|sister|brother|dog|cat|partner"
+            r"|girlfriend|boyfriend|child|children|kids)\b"
+            r"|好き|嫌い|苦手|得意|妻|夫|娘|息子|母|父|兄|姉|弟|妹|犬|猫|彼女|彼氏|子供|子ども"
+        ),
+    ),
+)
+_WEIGHED = tuple((weight, re.compile(words, re.IGNORECASE)) for weight, words in _WEIGHTS)
+_PASSING = re.compile(
+    r"\b(right now|at the moment|this morning|tonight|a bit|just (now|got|had))\b"
+    r"|今は|いまは|さっき",
+    re.IGNORECASE,
 )
 
 
@@ -77,6 +120,14 @@ def facts(
         found.append(ScenePiece(scene, said.id))
         before = piece
     return found
+
+
+def importance(text: str) -> float:
+    """Between 0 and 1: what changes a life or was asked to be kept weighs most."""
+    for weight, words in _WEIGHED:
+        if words.search(text):
+            return weight
+    return _USUAL - 0.1 if _PASSING.search(text) else _USUAL
 
 
 def ending_of(text: str) -> str:
@@ -144,17 +195,10 @@ class _FoundScenes(msgspec.Struct, frozen=True):
 
 
 def hear(
-    database: Transactions,
-    being: int,
-    messages: Sequence[ConversationMessage],
-    *,
-    llm: Llm | None,
-    embedder: Embedder | None,
-    now: float,
-    caller: Caller,
-    marker: str | None = None,
+    run: PatrolContext, messages: Sequence[ConversationMessage], marker: str | None = None
 ) -> Heard:
     """Keep messages, and remember what people say in those that are new."""
+    database, being, now, caller = run.database, run.being, run.now, run.caller
     conversation = keepable(caller.conversation)
     said = numbered(messages, conversation, now, caller.person)
     if marker is None:
@@ -170,16 +214,17 @@ def hear(
         new = unheard(unit, after)
         people = known(unit).names
         before = stored.last_before(unit, said[0], conversation, caller.token) if said else ""
-    found, by = extract([one for one in after if one.id in new], speakers, people, llm, before)
+    fresh = [one for one in after if one.id in new]
+    found, by = extract(fresh, speakers, people, run.llm, before)
     notes_ = {fact: _note(fact, speakers, conversation, now, caller.token) for fact in found}
     scenes = [note.scene for note in notes_.values() if note.scene]
-    embed = ahead(database, being, embedder, scenes, [*speakers.values()])
+    embed = ahead(database, being, run.embedder, scenes, [*speakers.values()])
     with database.write(being) as unit:
         still = unheard(unit, after)
         stored.add(unit, said, caller.token)
-        fresh = [note for fact, note in notes_.items() if fact.message in still]
-        notes.add(unit, fresh)
-        made = remember(unit, fresh, embed, now, caller.token)
+        kept = [note for fact, note in notes_.items() if fact.message in still]
+        notes.add(unit, kept)
+        made = remember(unit, kept, embed, now, caller.token)
         last = _marked(unit, said)
     return Heard(len(made), last if said else marker or last, by)
 
@@ -229,18 +274,14 @@ def _with(scene: Scene, meant: Sequence[Scene]) -> Scene:
         return scene
     return msgspec.structs.replace(
         scene,
-        actors=_all(scene.actors, *(one.actors for one in meant)),
-        when=_all(scene.when, *(one.when for one in meant)),
+        actors=union(scene.actors, *(one.actors for one in meant)),
+        when=union(scene.when, *(one.when for one in meant)),
         setting=next((one.setting for one in meant if one.setting), scene.setting),
         feeling=next((one.feeling for one in meant if one.feeling), scene.feeling),
-        themes=_all(*(one.themes for one in meant)),
+        themes=union(*(one.themes for one in meant)),
         importance=max(one.importance for one in meant),
         context=" ".join(one.action for one in meant)[:_LONGEST_FIELD],
     )
-
-
-def _all(*groups: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one for group in groups for one in group))
 
 
 def _marked(unit: Unit, said: Sequence[HistoryMessage]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
@@ -18,13 +18,9 @@ from clawkit.memory.patrol import PatrolContext, centroids
 from clawkit.memory.patrol.topic_model import TopicWords, groups, read, similarity
 from clawkit.memory.records import Change, Cluster, Node
 from clawkit.memory.store import clusters, ledger, nodes
-from clawkit.memory.store import clusters as stored
 from clawkit.memory.store.ledger import set_nodes
 from clawkit.store.database import Unit, written
 from clawkit.text.counts import counted
-
-if TYPE_CHECKING:
-    from clawkit.store.arrays import Floats
 
 _MARK = "topics"
 
@@ -41,15 +37,15 @@ class TopicState(msgspec.Struct, frozen=True, omit_defaults=True):
     described: tuple[int, int] = (0, 0)
 
 
-def known(unit: Unit) -> dict[int, TopicState]:
+def known(unit: Unit) -> defaultdict[int, TopicState]:
     """By the number of the cluster; one that is not there was never looked at."""
-    found = unit.mark(_MARK)
-    return msgspec.json.decode(found, type=dict[int, TopicState]) if found else {}
+    found = msgspec.json.decode(unit.mark(_MARK) or "{}", type=dict[int, TopicState])
+    return defaultdict(TopicState, found)
 
 
 def learn(unit: Unit, new: dict[int, TopicState]) -> None:
     """Keep what is new, and forget clusters that are gone."""
-    there = {cluster.n for cluster in clusters.every(unit)}
+    there = clusters.by_number(unit)
     found = {n: one for n, one in {**known(unit), **new}.items() if n in there}
     unit.set_mark(_MARK, written({str(n): found[n] for n in sorted(found)}))
 
@@ -60,8 +56,8 @@ SMALL = 2
 
 def join(unit: Unit, run: PatrolContext) -> int:
     """Dissolve small topics; gives how many are gone."""
-    active = _active(unit)
-    there = {cluster.n: cluster for cluster in stored.every(unit)}
+    active = _sizes(unit)
+    there = clusters.by_number(unit)
     changes: list[Change] = []
     for cluster in [c for c in there.values() if c.parent is not None]:
         if active.get(cluster.n, 0) > SMALL:
@@ -70,7 +66,7 @@ def join(unit: Unit, run: PatrolContext) -> int:
         changes += _dissolve(unit, cluster, target, run.now)
         del there[cluster.n]
         active[target] = active.get(target, 0) + active.pop(cluster.n, 0)
-        centroids.recompute(unit, target, run.model)
+        centroids.recompute(unit, [target], run.model)
     gone = sum(change.table == "clusters" for change in changes)
     if changes:
         why = f"{counted(gone, 'small topic', 'small topics')} joined others"
@@ -83,39 +79,32 @@ def move(unit: Unit, seqs: list[int], source: int, target: int) -> list[Change]:
     return [set_nodes(unit, seqs, {"cluster": source}, {"cluster": target})] if seqs else []
 
 
-def _active(unit: Unit) -> dict[int, int]:
-    counted = nodes.counts(unit)
-    return {cluster: n for (cluster, status), n in counted.items() if status == "active"}
+def _sizes(unit: Unit) -> dict[int, int]:
+    """How many active memories each cluster has."""
+    return {n: size for (n, status), size in nodes.counts(unit).items() if status == "active"}
 
 
 def _dissolve(unit: Unit, cluster: Cluster, target: int, now: float) -> list[Change]:
     # Memories that have ended move too: one that an undo brings back must have a place.
     rows = unit.rows("SELECT seq FROM nodes WHERE being = $being AND cluster = ?", cluster.n)
     moved = move(unit, [seq for (seq,) in rows], cluster.n, target)
-    stored.set_gone(unit, cluster.n, now)
+    clusters.set_gone(unit, cluster.n, now)
     return [*moved, Change("clusters", str(cluster.n), {"gone": None}, {"gone": now})]
 
 
 def _neighbour(unit: Unit, cluster: Cluster, there: list[Cluster], model: str) -> int:
     """The nearest topic under the same root, if it is near; else the root."""
     assert cluster.parent is not None
-    middles = stored.middles(unit, model) if model else {}
-    own = middles.get(cluster.n)
-    siblings = [
-        other.n
-        for other in there
-        if other.parent == cluster.parent and other.n != cluster.n and other.n in middles
-    ]
+    found = {
+        n: centroids.unit_length(vector[None, :])[0]
+        for n, vector in (clusters.centroids(unit, model) if model else {}).items()
+    }
+    own = found.pop(cluster.n, None)
+    siblings = [other.n for other in there if other.parent == cluster.parent and other.n in found]
     if own is None or not siblings:
         return cluster.parent
-    cosines = {n: _cosine(own, middles[n]) for n in siblings}
-    best = max(siblings, key=lambda n: (cosines[n], -n))
-    return best if cosines[best] > centroids.NEAR else cluster.parent
-
-
-def _cosine(a: Floats, b: Floats) -> float:
-    one, other = centroids.unit_length(a[None, :]), centroids.unit_length(b[None, :])
-    return float((one @ other.T)[0, 0])
+    best = max(siblings, key=lambda n: (float(own @ found[n]), -n))
+    return best if own @ found[best] > centroids.NEAR else cluster.parent
 
 
 LARGE = 10
@@ -205,35 +194,37 @@ def split(run: PatrolContext) -> int:
 
 def _looked(unit: Unit, model: str) -> _Plan | None:
     """Look at what has grown; None where nothing has."""
-    there = {cluster.n: cluster for cluster in stored.every(unit)}
+    there = clusters.by_number(unit)
     roots = frozenset(n for n, cluster in there.items() if cluster.parent is None)
-    sizes = {n: size for (n, status), size in nodes.counts(unit).items() if status == "active"}
-    states = known(unit)
-    grown = {n: _newer(unit, n, states) for n, size in sizes.items() if size > LARGE or n in roots}
+    sizes, states = _sizes(unit), known(unit)
+    grown = {
+        n: _newer(unit, n, states[n].seen)
+        for n, size in sizes.items()
+        if size > LARGE or n in roots
+    }
     due = sorted((n for n in grown if n not in roots and grown[n] > LARGE), key=lambda n: -sizes[n])
+    due = due[:_MOST_TOPICS]
     roots_due = sum(grown.get(n, 0) for n in roots) > LARGE
-    if not due[:_MOST_TOPICS] and not roots_due:
+    if not due and not roots_due:
         return None
-    looked_at = [*(sorted(roots) if roots_due else ()), *due[:_MOST_TOPICS]]
+    looked_at = [*(sorted(roots) if roots_due else ()), *due]
     sample = _Sample(unit, model, _newest(unit, looked_at))
     return _Plan(
         seen=sample.seen,
         in_roots=_with_others(unit, model, sample, roots) if roots_due else [],
-        in_topics={n: _parts(sample, there[n], sizes[n]) for n in due[:_MOST_TOPICS]},
-        names=_renamed(sample, there, states, sizes, due[:_MOST_TOPICS]),
+        in_topics={n: _parts(sample, there[n], sizes[n]) for n in due},
+        names=_renamed(sample, there, states, sizes, due),
         sizes={n: sizes.get(n, 0) for n in looked_at},
     )
 
 
-def _newer(unit: Unit, cluster: int, states: Mapping[int, TopicState]) -> int:
+def _newer(unit: Unit, cluster: int, seen: int) -> int:
     """How many memories a cluster has that were not there when it was last looked at."""
-    row = unit.row(
+    sql = (
         "SELECT count(*) FROM nodes WHERE being = $being AND cluster = ? AND status = 'active' "
-        "AND ended IS NULL AND seq > ?",
-        cluster,
-        states.get(cluster, TopicState()).seen,
+        "AND ended IS NULL AND seq > ?"
     )
-    return row[0] if row else 0
+    return unit.rows(sql, cluster, seen)[0][0]
 
 
 def _newest(unit: Unit, looked_at: Sequence[int]) -> Iterator[Node]:
@@ -267,7 +258,7 @@ def _renamed(
     """New names for topics that have become something else since words named them."""
     found: dict[int, str] = {}
     for n in due:
-        one = states.get(n, TopicState())
+        one = states[n]
         if one.by == "words" and sizes[n] >= _GROWN * one.named:
             name = sample.name(n)
             if name and not words_of(name) & words_of(there[n].name):
@@ -304,11 +295,9 @@ def _with_others(unit: Unit, model: str, sample: _Sample, roots: frozenset[int])
 
 
 def _carry_out(unit: Unit, plan: _Plan, model: str, now: float, token: str) -> int:
-    new: dict[int, TopicState] = {
-        n: msgspec.structs.replace(known(unit).get(n, TopicState()), seen=plan.seen)
-        for n in plan.sizes
-    }
-    there = {cluster.n: cluster for cluster in stored.every(unit)}
+    states, replace = known(unit), msgspec.structs.replace
+    new = {n: replace(states[n], seen=plan.seen) for n in plan.sizes}
+    there = clusters.by_number(unit)
     made = split_off(unit, plan.in_roots, model, now, token)
     for n, parts in plan.in_topics.items():
         made += split_off(unit, parts, model, now, token) if n in there else []
@@ -316,7 +305,7 @@ def _carry_out(unit: Unit, plan: _Plan, model: str, now: float, token: str) -> i
         new[n] = TopicState(plan.seen, size, "words")
     _rename(unit, {n: name for n, name in plan.names.items() if n in there}, now, token)
     for n in plan.names:
-        new[n] = msgspec.structs.replace(new[n], named=plan.sizes[n])
+        new[n] = replace(new[n], named=plan.sizes[n])
     learn(unit, new)
     return len(made)
 
@@ -325,7 +314,7 @@ def split_off(
     unit: Unit, found: Sequence[Topic], model: str, now: float, token: str
 ) -> list[tuple[int, int]]:
     """Make these topics and move their memories there; gives their numbers and sizes."""
-    there = {cluster.n: cluster for cluster in stored.every(unit)}
+    there = clusters.by_number(unit)
     changes: list[Change] = []
     made: list[tuple[int, int]] = []
     names: list[str] = []
@@ -348,7 +337,7 @@ def split_off(
             changes += move(unit, homes[source], source, target)
         touched |= {*homes, target}
     if changes:
-        centroids.recompute_all(unit, touched, model)
+        centroids.recompute(unit, touched, model)
         why = f"{counted(len(made), 'new topic', 'new topics')}: {'; '.join(names)}"
         why = why[:_LONGEST_REASON] if made else "more for topics that are there"
         ledger.add(unit, now, "split", why, token, changes)
@@ -376,10 +365,10 @@ def _homes(unit: Unit, seqs: Sequence[int]) -> dict[int, list[int]]:
 
 
 def _rename(unit: Unit, names: Mapping[int, str], now: float, token: str) -> None:
-    there = {cluster.n: cluster for cluster in stored.every(unit)}
+    there = clusters.by_number(unit)
     changes: list[Change] = []
     for n, name in names.items():
-        stored.describe(unit, n, name, there[n].digest)
+        clusters.describe(unit, n, name, there[n].digest)
         changes.append(Change("clusters", str(n), {"name": there[n].name}, {"name": name}))
     if changes:
         why = f"{counted(len(changes), 'topic', 'topics')} named anew"

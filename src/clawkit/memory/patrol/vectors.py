@@ -144,7 +144,7 @@ def _settle(database: Transactions, being: int, model: str, *, moved: bool) -> N
     """Move the clusters into the space of this model, and let go of the others."""
     with database.read(being) as unit:
         others = [name for name in unit.vectors.counts() if name != model]
-        placed = stored_clusters.middles(unit, model)
+        placed = stored_clusters.centroids(unit, model)
         if not (moved or others or len(placed) < len(stored_clusters.every(unit))):
             return
     with database.write(being) as unit:
@@ -153,4 +153,4 @@ def _settle(database: Transactions, being: int, model: str, *, moved: bool) -> N
         # Where nothing was made, a process with another model may be at it.
         for other in others if moved else ():
             unit.vectors.drop(other)
-        centroids.recompute_all(unit, (c.n for c in stored_clusters.every(unit)), model)
+        centroids.recompute(unit, (c.n for c in stored_clusters.every(unit)), model)

@@ -1,4 +1,4 @@
-"""The clusters of one Being, and the vectors in their middle."""
+"""The clusters of one Being, and their centroid vectors."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ _SELECT = "SELECT n, id, name, parent, digest FROM clusters WHERE being = $being
 def every(unit: Unit) -> list[Cluster]:
     """Those that are there now, roots first."""
     return [Cluster(*row) for row in unit.rows(f"{_SELECT} ORDER BY n")]
+
+
+def by_number(unit: Unit) -> dict[int, Cluster]:
+    return {cluster.n: cluster for cluster in every(unit)}
 
 
 def by_id(unit: Unit, cluster_id: str) -> Cluster | None:
@@ -46,16 +50,15 @@ def set_gone(unit: Unit, n: int, gone: float | None) -> None:
     unit.run("UPDATE clusters SET gone = ? WHERE being = $being AND n = ?", gone, n)
 
 
-def place(unit: Unit, n: int, model: str, vector: Floats | None) -> None:
-    """Say where the middle of a cluster is, in a model's space."""
+def set_centroid(unit: Unit, n: int, model: str, vector: Floats | None) -> None:
     data = None if vector is None else vector.astype("<f4").tobytes()
     unit.run(
         "UPDATE clusters SET model = ?, vector = ? WHERE being = $being AND n = ?", model, data, n
     )
 
 
-def middles(unit: Unit, model: str) -> dict[int, Floats]:
-    """Where the clusters are in this model's space; those of another model are left out."""
+def centroids(unit: Unit, model: str) -> dict[int, Floats]:
+    """The centroids in this model's space; clusters placed by another model are left out."""
     rows = unit.rows(
         "SELECT n, vector FROM clusters "
         "WHERE being = $being AND gone IS NULL AND model = ? AND vector IS NOT NULL",
