@@ -14,7 +14,7 @@ from typing import Any
 from clawkit.memory.bridges.registry import Register
 from clawkit.memory.embed.factory import KNOWN
 from clawkit.memory.http.authentication import RequestLimits
-from clawkit.memory.imports.importer import FORMATS
+from clawkit.memory.imports.readers import FORMATS
 from clawkit.memory.tools import READ_TOOLS, WRITE_TOOLS
 from tests.claw import CLAW
 from tests.cli.being_commands import as_json

@@ -10,8 +10,8 @@ import pytest
 from clawkit.errors import QuotaError
 from clawkit.memory import being_store, bundle
 from clawkit.memory.being_store import BeingStore, CallCounter, Quota, Used
-from clawkit.memory.imports.imported import ImportedFiles, ImportedMemory, ImportedMessage
 from clawkit.memory.imports.importer import bring
+from clawkit.memory.imports.readers import ImportedFiles, ImportedMemory, ImportedMessage
 from clawkit.memory.intake import listen
 from clawkit.memory.memory import Memory
 from clawkit.memory.patrol.transcript import ConversationMessage

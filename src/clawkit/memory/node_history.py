@@ -8,6 +8,7 @@ what was once said stays in the store; counters that reading moves stay where re
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any
 
 from clawkit.errors import BeingError
@@ -204,14 +205,9 @@ def _changed_since(unit: Unit, entry: LedgerEntry, change: Change) -> BeingError
 
 def _later(unit: Unit, n: int, change: Change) -> LedgerEntry | None:
     """The newest entry in force that touches the same rows, or puts memories into the cluster."""
-    before: int | None = None
-    while entries := ledger.latest(unit, 50, before):
-        for entry in entries:
-            if entry.n <= n:
-                return None
-            if entry.undone_by is None and any(_touches(other, change) for other in entry.changes):
-                return entry
-        before = entries[-1].n
+    for entry in takewhile(lambda entry: entry.n > n, ledger.every(unit)):
+        if entry.undone_by is None and any(_touches(other, change) for other in entry.changes):
+            return entry
     return None
 
 
@@ -247,15 +243,10 @@ def _apply(unit: Unit, change: Change) -> None:
         _age(unit, key, (after or {}).get("by", 0) - (before or {}).get("by", 0))
     elif table == NODES:
         write_nodes(unit, stretches_of(key), after or {})
-    elif after is None:
-        sql = f"DELETE FROM {table} WHERE being = $being AND {KEYS[table]} = ?"
-        unit.run(sql, key_in(table, key))
-    elif before is None:
+    elif before is None and after is not None:
         unit.insert(table, {KEYS[table]: key_in(table, key), **after})
     else:
-        settings = ", ".join(f"{column} = ?" for column in after)
-        sql = f"UPDATE {table} SET {settings} WHERE being = $being AND {KEYS[table]} = ?"
-        unit.run(sql, *after.values(), key_in(table, key))
+        ledger.write_row(unit, table, KEYS[table], key_in(table, key), after)
 
 
 def _age(unit: Unit, key: str, by: int) -> None:

@@ -182,8 +182,13 @@ def moment(text: str) -> float:
     """Seconds since 1970 of an ISO date or time; a date means the end of that day, UTC."""
     if len(text) == len("2026-01-01"):
         text += "T23:59:59.999999"
+    return utc(text).timestamp()
+
+
+def utc(text: str) -> datetime:
+    """The moment of an ISO time, which is UTC where it names no zone."""
     found = datetime.fromisoformat(text)
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def iso(at: float) -> str:

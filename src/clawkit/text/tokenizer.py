@@ -33,7 +33,8 @@ def pieces(text: str) -> list[str]:
         if found and len(found[-1]) + len(sentence) < most:
             found[-1] = f"{found[-1]} {sentence}"
         else:
-            found += _cut(sentence)
+            # One without an end, such as a pasted list, in parts that a search can take.
+            found += cut(sentence, LONGEST)
     return found
 
 
@@ -75,15 +76,15 @@ def _goes_on() -> re.Pattern[str]:
     return re.compile(rf"(?:{spaced})(?!\w)|(?:{unspaced})", re.IGNORECASE)
 
 
-def _cut(sentence: str) -> list[str]:
-    """A sentence without an end, such as a pasted list, in parts that a search can take."""
+def cut(text: str, longest: int) -> list[str]:
+    """A text in parts of at most so many characters, cut at spaces where there are any."""
     found: list[str] = []
-    while len(sentence) > LONGEST:
-        at = sentence.rfind(" ", LONGEST // 2, LONGEST)
-        at = at if at > 0 else LONGEST
-        found.append(sentence[:at].rstrip())
-        sentence = sentence[at:].lstrip()
-    return [*found, sentence] if sentence else found
+    while len(text) > longest:
+        at = text.rfind(" ", longest // 2, longest)
+        at = at if at > 0 else longest
+        found.append(text[:at].rstrip())
+        text = text[at:].lstrip()
+    return [*found, text] if text else found
 
 
 LONGEST_INDEXED = 100_000

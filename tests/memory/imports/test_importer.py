@@ -11,7 +11,8 @@ import pytest
 
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.bundle import export
-from clawkit.memory.imports.importer import ImportResult, bring, format_of, read
+from clawkit.memory.imports.importer import ImportResult, bring
+from clawkit.memory.imports.readers import format_of, read
 from clawkit.memory.records import Being, Node
 from clawkit.memory.store import entries, nodes
 from clawkit.memory.tokens import Caller

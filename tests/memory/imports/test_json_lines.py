@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 
 from clawkit.errors import BeingError
-from clawkit.memory.imports.imported import ImportedRelation
-from clawkit.memory.imports.importer import format_of, read
-from clawkit.memory.imports.json_lines import read_conversations, read_graph
+from clawkit.memory.imports.readers import (
+    ImportedRelation,
+    format_of,
+    read,
+    read_conversations,
+    read_graph,
+)
 from tests.nodejs import node_program
 from tests.processes import ROOT, stdio_server
 

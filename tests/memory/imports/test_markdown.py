@@ -9,8 +9,13 @@ from pathlib import Path
 import pytest
 
 from clawkit.errors import BeingError
-from clawkit.memory.imports.imported import LONGEST_ACTION, ImportedMemory
-from clawkit.memory.imports.markdown import blocks, day_in, read_markdown
+from clawkit.memory.imports.readers import (
+    LONGEST_ACTION,
+    ImportedMemory,
+    blocks,
+    day_in,
+    read_markdown,
+)
 
 MARCH = 1_772_366_400.0  # 2026-03-01
 

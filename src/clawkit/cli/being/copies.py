@@ -43,8 +43,8 @@ from clawkit.text.counts import counted
 from clawkit.text.normalization import visible
 
 if TYPE_CHECKING:
-    from clawkit.memory.imports.imported import ImportedFiles
     from clawkit.memory.imports.importer import ImportResult
+    from clawkit.memory.imports.readers import ImportedFiles
     from clawkit.memory.store.backup import StoreContents
 
 _MOST_PROBLEMS = 20
@@ -111,7 +111,7 @@ def import_(
     """Give a Being what was remembered elsewhere; the same file twice adds nothing."""
     where = MemoryPlace(address, embedder)
     with _file(place) as source:
-        from clawkit.memory.imports.importer import format_of, read
+        from clawkit.memory.imports.readers import format_of, read
 
         form = format_of(source) if kind == "auto" else kind
         if form == "bundle":

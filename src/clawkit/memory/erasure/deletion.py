@@ -18,11 +18,11 @@ from msgspec import Struct
 
 from clawkit.errors import BeingError, StoreError
 from clawkit.memory.erasure.person_search import (
+    TABLES,
     ErasurePlan,
     ErasureRequest,
     PersonSearch,
     RowPlan,
-    every_change,
 )
 from clawkit.memory.erasure.redaction import Person
 from clawkit.memory.patrol import centroids
@@ -46,7 +46,6 @@ _CALLED = {
     "marks": "names",
     "jobs": "jobs",
 }
-_KEYS = {"clusters": "n", "marks": "name", "jobs": "kind"}
 
 
 class Counted(Struct, frozen=True):
@@ -120,7 +119,7 @@ def _carry_out(unit: Unit, search: PersonSearch, plan: ErasurePlan, now: float) 
     touched = {node.cluster for node in (*plan.gone, *(old for old, _ in plan.edited))}
     touched |= {int(row.key) for row in plan.of("clusters")}
     _describe_anew(unit, search, touched)
-    for entry in list(every_change(unit)):
+    for entry in list(ledger.every(unit)):
         scrubbed = search.scrubbed(entry, moved, plan.rows)
         if scrubbed != entry:
             ledger.rewrite(unit, scrubbed)
@@ -164,14 +163,10 @@ def _follow(unit: Unit, moved: Mapping[int, int | None]) -> None:
 
 
 def _write_row(unit: Unit, row: RowPlan) -> None:
-    key = _KEYS.get(row.table, "id")
-    if row.after is None:
-        unit.run(f"DELETE FROM {row.table} WHERE being = $being AND {key} = ?", row.key)
-        return
-    changed = {name: value for name, value in row.after.items() if value != row.before[name]}
-    settings = ", ".join(f"{column} = ?" for column in changed)
-    sql = f"UPDATE {row.table} SET {settings} WHERE being = $being AND {key} = ?"
-    unit.run(sql, *changed.values(), row.key)
+    changed = None
+    if row.after is not None:
+        changed = {name: value for name, value in row.after.items() if value != row.before[name]}
+    ledger.write_row(unit, row.table, TABLES[row.table][0], row.key, changed)
 
 
 def _forget_told(unit: Unit, search: PersonSearch, seqs: Sequence[int]) -> None:

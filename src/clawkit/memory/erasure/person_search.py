@@ -13,7 +13,7 @@ from clawkit.memory import people
 from clawkit.memory.erasure.redaction import PERSON, Editor, Person, person, words_of
 from clawkit.memory.records import Change, LedgerEntry, MemorySource, Node, Scene
 from clawkit.memory.store import clusters, ledger, nodes
-from clawkit.memory.store.ledger import AGES, NODES, key_of, stretches_of
+from clawkit.memory.store.ledger import AGES, COLUMNS, KEYS, NODES, key_of, stretches_of
 from clawkit.memory.store.nodes import ERASED
 from clawkit.store.database import Unit, written
 
@@ -23,15 +23,15 @@ UNNAMED = "A topic"
 _TOGETHER = 1000
 _NOBODY_NAMED = ("", "user")
 _OWNERS_WORDS = ("souls", "partner_rules")
-_TABLES = {
-    "messages": ("id", "at, role, content, conversation, token"),
-    "notes": ("id", "created, kind, body, speaker, token, conversation, taken, node"),
-    "entries": ("id", "target, name, content, at, token, data"),
-    "clusters": ("n", "id, name, parent, digest, gone"),
-    "tokens": ("id", "label, person, revoked"),
-    "marks": ("name", "value"),
-    "jobs": ("kind", "problem"),
+TABLES = {
+    "messages": ("id", ("at", "role", "content", "conversation", "token")),
+    **{table: (KEYS[table], COLUMNS[table]) for table in ("notes", "entries", "clusters")},
+    "tokens": ("id", ("label", "person", "revoked")),
+    "marks": ("name", ("value",)),
+    "jobs": ("kind", ("problem",)),
 }
+"""The key of each table, and the columns that may say something of a person."""
+
 _ASKED_ABOUT = ("messages", "notes", "entries")
 
 
@@ -96,7 +96,7 @@ class PersonSearch:
         self.person = person(who.name, who.also)
         self.editor = Editor(self.person, known, people.known(unit).own)
         holders = unit.rows("SELECT id, person FROM tokens WHERE being = $being")
-        self._tokens = {i for i, who in holders if who and self.editor.is_person(who)}
+        self._tokens = {i for i, who in holders if who and self.editor.is_name(who)}
         self._sent: set[str] = set()
         self._from_gone: set[str] = set()
         self._gone_seqs: set[int] = set()
@@ -118,8 +118,8 @@ class PersonSearch:
             if draft != node:
                 edited.append((node, draft))
         self._forget(gone, kept)
-        rows = [row for table in _TABLES for row in self._rows(table)]
-        changes = [entry for entry in every_change(self.unit) if self._is_in(entry, rows)]
+        rows = [row for table in TABLES for row in self._rows(table)]
+        changes = [entry for entry in ledger.every(self.unit) if self._is_in(entry, rows)]
         found = (tuple(gone), tuple(edited), tuple(rows), tuple(changes))
         return ErasurePlan(self.person, *found, maybe=tuple(self._maybe))
 
@@ -128,7 +128,12 @@ class PersonSearch:
     ) -> LedgerEntry:
         """An entry of the ledger without this person; `moved` has where nodes are now."""
         lost = {(row.table, str(row.key)) for row in rows if row.after is None}
-        changes = tuple(self._changes(entry.changes, moved, lost))
+        found = (
+            _moved(change, moved) if change.table in (NODES, AGES) else self._row_change(change)
+            for change in entry.changes
+            if (change.table, change.key) not in lost
+        )
+        changes = tuple(change for change in found if change is not None)
         why = self._reason(entry.why)
         if entry.changes and not changes and entry.kind != "aged":
             return msgspec.structs.replace(entry, kind=ERASED, why="", changes=())
@@ -138,22 +143,6 @@ class PersonSearch:
         """Why something was done; behind a colon it names topics, or says what was remembered."""
         kept = self.editor.edited(why) or ""
         return kept.partition(":")[0] if words_of(kept) & self._lost_words else kept
-
-    def _changes(
-        self,
-        changes: Collection[Change],
-        moved: Mapping[int, int | None],
-        lost: Collection[tuple[str, str]],
-    ) -> Iterator[Change]:
-        for change in changes:
-            if change.table in (NODES, AGES):
-                there = _moved(change, moved)
-                if there is not None:
-                    yield there
-            elif (change.table, change.key) not in lost:
-                there = self._row_change(change)
-                if there is not None:
-                    yield there
 
     def _row_change(self, change: Change) -> Change | None:
         """A change with both its rows edited; None where one of them goes."""
@@ -179,7 +168,7 @@ class PersonSearch:
         source = node.source
         own = source.token in self._tokens and source.speaker in _NOBODY_NAMED
         found = self.editor.judged(node.scene, source.speaker, source.conversation, own=own)
-        if found.gone:
+        if found is None:
             return None
         told = MemorySource(found.speaker, source.token, found.conversation, source.message)
         return msgspec.structs.replace(node, scene=found.scene, source=told)
@@ -191,7 +180,7 @@ class PersonSearch:
             self._maybe.append(Maybe(table, key, text, tuple(found)))
 
     def _see_message(self, node: Node) -> None:
-        if node.source.message and self.editor.is_person(node.source.speaker):
+        if node.source.message and self.editor.is_name(node.source.speaker):
             self._sent.add(node.source.message)
 
     def _forget(self, gone: Collection[Node], kept: Collection[str]) -> None:
@@ -204,10 +193,10 @@ class PersonSearch:
         self._gone_seqs = {node.seq for node in gone}
 
     def _rows(self, table: str) -> Iterator[RowPlan]:
-        key, columns = _TABLES[table]
-        names = columns.split(", ")
-        for row in self.unit.rows(f"SELECT {key}, {columns} FROM {table} WHERE being = $being"):
-            before = dict(zip(names, row[1:], strict=True))
+        key, columns = TABLES[table]
+        sql = f"SELECT {', '.join((key, *columns))} FROM {table} WHERE being = $being"
+        for row in self.unit.rows(sql):
+            before = dict(zip(columns, row[1:], strict=True))
             after = _EDITS[table](self, str(row[0]), before)
             if after is not None and table in _ASKED_ABOUT:
                 self._ask_about(table, str(row[0]), text_of(table, after))
@@ -219,7 +208,7 @@ class PersonSearch:
             return row
         sent = row["token"] in self._tokens or key in self._sent
         content = None
-        if not sent and not self.editor.is_person(row["role"]):
+        if not sent and not self.editor.is_name(row["role"]):
             content = self.editor.edited(row["content"])
         if content == row["content"] and key in self._from_gone:
             content = None
@@ -241,7 +230,7 @@ class PersonSearch:
         scene = msgspec.json.decode(row["body"], type=Scene)
         own = own and row["speaker"] in _NOBODY_NAMED
         found = self.editor.judged(scene, row["speaker"], row["conversation"], own=own)
-        if found.gone:
+        if found is None:
             return None
         body = row["body"] if found.scene == scene else written(found.scene)
         place = {"speaker": found.speaker, "conversation": found.conversation}
@@ -271,7 +260,7 @@ class PersonSearch:
         """Whether an entry is under this person's name, or a message from or to them."""
         data = msgspec.json.decode(row["data"])
         names = (row["name"], data.get("from", ""), data.get("to", ""))
-        return any(isinstance(one, str) and self.editor.is_person(one) for one in names)
+        return any(isinstance(one, str) and self.editor.is_name(one) for one in names)
 
     def _cluster(self, key: str, row: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - one shape for all tables
         kept = dict(row)
@@ -303,13 +292,11 @@ class PersonSearch:
         except msgspec.DecodeError:
             return {"value": self.editor.without(row["value"])}
         if isinstance(value, list | dict):
-            names = cast("Collection[Any]", value)
-            gone = {one for one in names if isinstance(one, str) and self._is_lost(one)}
-            if gone and isinstance(value, dict):
-                counts = cast("dict[str, Any]", value)
-                return {"value": written({n: c for n, c in counts.items() if n not in gone})}
-            if gone:
-                return {"value": written([one for one in names if one not in gone])}
+            names = cast("list[Any] | dict[str, Any]", value)
+            left = [one for one in names if not (isinstance(one, str) and self._is_lost(one))]
+            if len(left) < len(names):
+                kept = {n: names[n] for n in left} if isinstance(names, dict) else left
+                return {"value": written(kept)}
         return row
 
     def _is_lost(self, name: str) -> bool:
@@ -365,14 +352,6 @@ def _every_node(unit: Unit) -> Iterator[Node]:
     while found := nodes.page(unit, ended=True, after=seq, order="seq", limit=_TOGETHER):
         yield from (node for node in found if node.ending != ERASED)
         seq = found[-1].seq
-
-
-def every_change(unit: Unit) -> Iterator[LedgerEntry]:
-    """All entries of the ledger, the newest first."""
-    before: int | None = None
-    while found := ledger.latest(unit, _TOGETHER, before):
-        yield from found
-        before = found[-1].n
 
 
 def _moved(change: Change, moved: Mapping[int, int | None]) -> Change | None:

@@ -100,10 +100,10 @@ class PersonMatcher:
         text = text.strip()
         return self.spans(text) == [(0, len(text))]
 
-    def without(self, text: str, instead: str = PERSON) -> str:
-        """A text with something else in the place of each name."""
+    def without(self, text: str) -> str:
+        """A text with `PERSON` in the place of each name."""
         for start, end in reversed(self.spans(text)):
-            text = text[:start] + instead + text[end:]
+            text = text[:start] + PERSON + text[end:]
         return text
 
     def maybe(self, text: str) -> list[str]:
@@ -287,23 +287,22 @@ _ENOUGH_OF_IT = 60  # characters; what is put together from memories is cut
 
 
 class RedactedScene(Struct, frozen=True):
-    """A scene as it stays; `gone` where nothing of it does."""
+    """What stays of a scene, who said it, and where."""
 
     scene: Scene
     speaker: str
     conversation: str
-    gone: bool = False
 
 
-class Editor:
+class Editor(PersonMatcher):
     """Takes one person out of texts: sentences that name them, and that go on about it."""
 
     def __init__(
         self, person: Person, known: Collection[str], owners: Collection[str] = ()
     ) -> None:
-        self._own = PersonMatcher(person.forms)
+        super().__init__(person.forms)
         self._owners = frozenset(word for name in owners for word in words_of(name))
-        others = {word for name in known if not self._own.is_name(name) for word in words_of(name)}
+        others = {word for name in known if not self.is_name(name) for word in words_of(name)}
         own = {word for form in person.forms for word in words_of(form)}
         self._others = others.difference(own, OWNER, words_of(PERSON), self._owners)
         self._gone: set[str] = set()
@@ -320,23 +319,9 @@ class Editor:
         plain = folded(text) if self._gone else ""
         return any(one[:_ENOUGH_OF_IT] in plain for one in self._gone)
 
-    def mentions(self, text: str) -> bool:
-        return self._own.mentions(text)
-
-    def maybe(self, text: str) -> list[str]:
-        """The names in a text that may be this person's or somebody else's."""
-        return self._own.maybe(text)
-
-    def is_person(self, name: str) -> bool:
-        return self._own.is_name(name)
-
     def names_others(self, text: str) -> bool:
         """Whether a text names somebody who is known here."""
         return bool(words_of(text) & self._others)
-
-    def without(self, text: str) -> str:
-        """A text with the name taken out of it."""
-        return self._own.without(text)
 
     def edited(self, text: str) -> str | None:
         """A text with a mark in the place of what is about this person; None if nothing stays."""
@@ -353,15 +338,14 @@ class Editor:
             return [self.data(one) for one in cast("list[Any]", value)]
         return value
 
-    def judged(self, scene: Scene, speaker: str, conversation: str, *, own: bool) -> RedactedScene:
-        """What becomes of a scene; `own` where this person said it, whoever it names."""
-        said = own or self.is_person(speaker)
+    def judged(
+        self, scene: Scene, speaker: str, conversation: str, *, own: bool
+    ) -> RedactedScene | None:
+        """What stays of a scene, if anything; `own` where this person said it."""
+        said = own or self.is_name(speaker)
         rest = self._rest(scene, said=said)
-        if rest is None:
-            return RedactedScene(scene, speaker, conversation, gone=True)
-        return RedactedScene(
-            rest, PERSON if said else self.without(speaker), self.without(conversation)
-        )
+        speaker = PERSON if said else self.without(speaker)
+        return RedactedScene(rest, speaker, self.without(conversation)) if rest else None
 
     def _rest(self, scene: Scene, *, said: bool) -> Scene | None:
         """What stays of a scene; None where that is nothing, or nothing about anybody else."""
@@ -412,7 +396,7 @@ class Editor:
 
     def _pieces(self, text: str, *, said: bool) -> Iterator[tuple[str, bool]]:
         """The sentences and clauses of a text, and whether each is about this person."""
-        names = self._own.spans(text)
+        names = self.spans(text)
         dropped = False
         for start, end in sentence_spans(text):
             whole = folded(text[start:end].strip()) in self._gone

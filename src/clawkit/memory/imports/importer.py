@@ -1,26 +1,22 @@
-"""Recognises a file's format, reads it, and gives its contents to a Being, each once."""
+"""Gives a Being what was read from files of others, each memory once."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import msgspec
 from msgspec import Struct
 
-from clawkit.errors import BeingError, QuotaError
-from clawkit.memory.bundle import FORMAT
-from clawkit.memory.imports.imported import (
+from clawkit.errors import QuotaError
+from clawkit.memory.imports.readers import (
     ImportedFiles,
     ImportedMemory,
     ImportedMessage,
     ImportedRelation,
 )
-from clawkit.memory.imports.json_lines import read_conversations, read_graph
-from clawkit.memory.imports.markdown import ENDINGS, read_markdown
 from clawkit.memory.patrol import PatrolContext
 from clawkit.memory.patrol.new_memories import KnownScenes, cleaned, remember, remember_waiting
 from clawkit.memory.patrol.scenes import extract, hear
@@ -36,56 +32,6 @@ from clawkit.text.counts import counted
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
-
-Format = Literal["bundle", "markdown", "jsonl", "server-memory"]
-FORMATS: tuple[Format, ...] = get_args(Format)
-_LOOKED_AT = 64 * 1024
-
-
-def format_of(place: Path) -> Format:
-    """What a file looks like by its first line, a folder by being one."""
-    if place.is_dir() or place.suffix.lower() in ENDINGS:
-        return "markdown"
-    first = _first_object(place)
-    if first.get("kind") == "bundle" and first.get("format") == FORMAT:
-        return "bundle"
-    if first.get("type") in ("entity", "relation"):
-        return "server-memory"
-    if "role" in first and "content" in first:
-        return "jsonl"
-    raise BeingError(
-        f"{place}: what this is cannot be told by its first line: "
-        f"say --format {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
-    )
-
-
-def read(place: Path, kind: Format, *, as_memories: bool = False) -> ImportedFiles:
-    """Everything but a bundle, which is no reading but a whole memory."""
-    readers: dict[str, Callable[[Path], ImportedFiles]] = {
-        "markdown": read_markdown,
-        "jsonl": lambda file: read_conversations(file, as_memories=as_memories),
-        "server-memory": read_graph,
-    }
-    if place.is_dir() and kind != "markdown":
-        raise BeingError(f"{place} is a folder, and {kind} is a file")
-    return readers[kind](place)
-
-
-def _first_object(file: Path) -> dict[str, Any]:
-    try:
-        with file.open("rb") as opened:
-            start = opened.read(_LOOKED_AT)
-    except OSError as error:
-        raise BeingError(f"{file} cannot be read: {error.strerror}") from None
-    for line in start.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
-        if not line.strip():
-            continue
-        try:
-            return msgspec.json.decode(line, type=dict[str, Any])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return {}
-    return {}
-
 
 TOKEN = "import"
 """Stands in the place of a token in the provenance of what was imported."""

@@ -8,7 +8,7 @@ and stretches of them, such as `3,7-4000`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -33,6 +33,7 @@ COLUMNS = {
     "ledger": ("undone_by",),
 }
 _LARGEST = 1 << 53
+_TOGETHER = 200
 _NUMBER = r"[1-9]\d{0,8}"
 _STRETCH = rf"{_NUMBER}(?:-{_NUMBER})?"
 _STRETCHES = re.compile(rf"{_STRETCH}(?:,{_STRETCH})*")
@@ -106,6 +107,14 @@ def latest(unit: Unit, limit: int = 20, before: int | None = None) -> list[Ledge
     return [_entry(row) for row in unit.rows(sql, before or 1 << 30, limit)]
 
 
+def every(unit: Unit) -> Iterator[LedgerEntry]:
+    """All entries, the newest first."""
+    before: int | None = None
+    while found := latest(unit, _TOGETHER, before):
+        yield from found
+        before = found[-1].n
+
+
 def at(unit: Unit, moments: Collection[float]) -> list[LedgerEntry]:
     """What was done at these very moments."""
     return [_entry(row) for row in unit.among(f"{_SELECT} AND at IN (??)", sorted(moments))]
@@ -171,6 +180,18 @@ def row(unit: Unit, table: str, key: str) -> dict[str, Any] | None:
         key_in(table, key),
     )
     return dict(zip(columns, found, strict=True)) if found else None
+
+
+def write_row(
+    unit: Unit, table: str, column: str, key: str | int, values: Mapping[str, Any] | None
+) -> None:
+    """Give a row these values; None deletes it."""
+    if values is None:
+        unit.run(f"DELETE FROM {table} WHERE being = $being AND {column} = ?", key)
+        return
+    settings = ", ".join(f"{name} = ?" for name in values)
+    sql = f"UPDATE {table} SET {settings} WHERE being = $being AND {column} = ?"
+    unit.run(sql, *values.values(), key)
 
 
 def key_in(table: str, key: str) -> int | str:
