@@ -53,8 +53,7 @@ class BeingStore:
     @cached_property
     def embedder(self) -> Embedder | None:
         """What turns texts into vectors here; None where only keywords are wanted."""
-        from clawkit.memory.embed import DEFAULT
-        from clawkit.memory.embed.factory import embedder
+        from clawkit.memory.embed import DEFAULT, embedder
 
         return embedder(self._embedding or DEFAULT, key=self._embedding_key)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
-from clawkit.memory.plain_words import ENDINGS
+from clawkit.memory.history_text import ENDINGS
 from clawkit.memory.records import LedgerEntry, Node
 from clawkit.memory.store import clusters, ledger, nodes
 from clawkit.memory.store.ledger import NODES, stretches_of

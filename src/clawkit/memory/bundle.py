@@ -15,7 +15,7 @@ import hashlib
 import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
@@ -166,26 +166,18 @@ def check(file: BinaryIO, name: str) -> Contents:
             raise checking.wrong(number, "there is something behind the end")
         line = checking.line(number, data)
         if isinstance(line, EndLine):
-            _check_end(checking, number, line, digest.hexdigest())
+            checking.end(number, line, digest.hexdigest())
             end = line
-            continue
-        digest.update(data)
-        if not isinstance(line, HeaderLine):
-            checking.see(number, line)
+        else:
+            digest.update(data)
+            if not isinstance(line, HeaderLine):
+                checking.see(number, line)
     if number == 0:
         raise BeingError(f"{name}: the file is empty")
     if end is None:
         raise checking.wrong(number, "the bundle ends here, without its last line: it was cut off")
     checking.refer()
     return checking.contents
-
-
-def _check_end(checking: _Checking, number: int, end: EndLine, digest: str) -> None:
-    if end.lines != number - 1:
-        count = f"{end.lines} lines should stand before this one, and there are {number - 1}"
-        raise checking.wrong(number, count)
-    if end.sha256 != digest:
-        raise checking.wrong(number, "the checksum is another: a line above was changed")
 
 
 def records(file: BinaryIO) -> Iterator[Record]:
@@ -278,6 +270,13 @@ class _Checking:
                 self._once(number, name)
                 self._mark(number, line)
 
+    def end(self, number: int, line: EndLine, digest: str) -> None:
+        if line.lines != number - 1:
+            count = f"{line.lines} lines should stand before this one, and there are {number - 1}"
+            raise self.wrong(number, count)
+        if line.sha256 != digest:
+            raise self.wrong(number, "the checksum is another: a line above was changed")
+
     def _cluster(self, number: int, cluster: Cluster, *, gone: bool) -> None:
         self._once(number, cluster.n)
         self._clusters.add(cluster.n)
@@ -326,6 +325,7 @@ class _Checking:
 
 _TOGETHER = 1000
 _WRITTEN_TOGETHER = 5000
+_CLUSTER = "n, id, name, parent, digest, gone"
 _OWN = ("nodes", "notes", "entries", "messages", "ledger")
 
 Advance = Callable[[int], object]
@@ -383,7 +383,8 @@ def _check_empty(unit: Unit, being: Being) -> None:
 
 
 def _everything(unit: Unit) -> Iterator[Record]:
-    yield from _clusters(unit)
+    for row in unit.rows(f"SELECT {_CLUSTER} FROM clusters WHERE being = $being ORDER BY n"):
+        yield ClusterLine(Cluster(*row[:5]), row[5])
     yield from _nodes(unit)
     for *row, taken in _rows(unit, "notes", "created", f"{notes.COLUMNS}, taken"):
         yield NoteLine(notes.note(row), taken)
@@ -394,13 +395,6 @@ def _everything(unit: Unit) -> Iterator[Record]:
     yield from _changes(unit)
     found = unit.rows("SELECT name, value FROM marks WHERE being = $being")
     yield from (MarkLine(name, value) for name, value in sorted(found))
-
-
-def _clusters(unit: Unit) -> Iterator[ClusterLine]:
-    rows = unit.rows(
-        "SELECT n, id, name, parent, digest, gone FROM clusters WHERE being = $being ORDER BY n"
-    )
-    return (ClusterLine(Cluster(*row[:5]), row[5]) for row in rows)
 
 
 def _nodes(unit: Unit) -> Iterator[NodeLine]:
@@ -423,12 +417,9 @@ def _rows(unit: Unit, table: str, time: str, columns: str) -> Iterator[Row]:
 
 
 def _changes(unit: Unit) -> Iterator[ChangeLine]:
-    last = 0
-    while found := unit.rows(
-        "SELECT n FROM ledger WHERE being = $being AND n > ? ORDER BY n LIMIT 1", last
-    ):
-        last = found[0][0]
-        change = ledger.one(unit, last)
+    """One by one: an entry can be large."""
+    for (n,) in unit.rows("SELECT n FROM ledger WHERE being = $being ORDER BY n"):
+        change = ledger.one(unit, n)
         assert change is not None
         yield ChangeLine(change)
 
@@ -436,21 +427,10 @@ def _changes(unit: Unit) -> Iterator[ChangeLine]:
 def _write(unit: Unit, found: Iterable[Record], advance: Advance) -> None:
     done = 0
     for kind, group in groupby(found, type):
-        for part in _parts(group):
+        while part := list(islice(group, _WRITTEN_TOGETHER)):
             _WRITERS[kind](unit, part)
             done += len(part)
             advance(done)
-
-
-def _parts(group: Iterable[Record]) -> Iterator[list[Any]]:
-    part: list[Record] = []
-    for record in group:
-        part.append(record)
-        if len(part) == _WRITTEN_TOGETHER:
-            yield part
-            part = []
-    if part:
-        yield part
 
 
 def _write_clusters(unit: Unit, lines: list[ClusterLine]) -> None:

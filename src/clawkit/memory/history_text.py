@@ -1,18 +1,47 @@
-"""What was done to a memory, in plain words: its history, and what an undo changes."""
+"""What was done to a memory, in plain words: its history, and what an undo changes.
+
+People are told other words than ours for the parts and states of a memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from clawkit.memory.plain_words import STATES, plain
 from clawkit.memory.records import Change, LedgerEntry
 from clawkit.memory.store import nodes
 from clawkit.memory.store.ledger import stretches_of
 from clawkit.store.database import Unit
-from clawkit.text.normalization import visible
+from clawkit.text.counts import counted
+from clawkit.text.normalization import shortened, visible
+
+STATES = {"active": "remembered", "dying": "fading", "dead": "asleep"}
+ENDINGS = {
+    "superseded": "replaced",
+    "corrected": "corrected",
+    "merged": "merged with others",
+    "retracted": "taken back",
+    "erased": "erased",
+}
+
+_PLAIN = {
+    "another patrol is running": "it is being tidied up already",
+    "memory patrol": "memory tidy",
+    "one patrol may": "tidying up may",
+    "would die": "would fall asleep",
+    "a patrol": "tidying up",
+    "patrol": "tidying up",
+}
+
+
+def plain(text: str) -> str:
+    """A message of the program behind, in the words of the commands."""
+    for theirs, ours in _PLAIN.items():
+        text = text.replace(theirs, ours)
+    return text
+
 
 _TOLD = 3
 _LONGEST = 100
@@ -31,16 +60,16 @@ class MemoryHistory:
         self._topics = {str(n): name for n, name in names}
         labels = unit.rows("SELECT id, label FROM tokens WHERE being = $being")
         self._labels = {i: label or i[:_SHORT] for i, label in labels}
-        self._tellings = {
+        self._tellings: dict[str, Callable[[LedgerEntry], str]] = {
             "remembered": self._remembered,
             **dict.fromkeys(("superseded", "corrected", "merged"), self._replaced),
             "retracted": self._taken_back,
             "pinned": self._pinned,
-            "aged": self._grew_older,
+            "aged": lambda entry: f"{_memories(entry.changes)} grew older",
             **dict.fromkeys(("faded", "revived"), self._faded),
             **dict.fromkeys(("described", "joined", "split"), self._topics_changed),
-            "settled": self._looked_at,
-            **dict.fromkeys(("entry", "note"), self._entry),
+            "settled": lambda entry: f"looked for what says the same: {_memories(entry.changes)}",
+            **dict.fromkeys(("entry", "note"), lambda one: "; ".join(self.changed(one.changes))),
             "diary": self._diary,
             "undo": self._undo,
             "erased": self._erased,
@@ -70,10 +99,8 @@ class MemoryHistory:
         return self._several("remembered", "new memories", made)
 
     def _replaced(self, entry: LedgerEntry) -> str:
-        olds = [one for one in entry.changes if (one.after or {}).get("ended") is not None]
-        new = _made(entry.changes) or [
-            (one.after or {})["successor"] for one in olds if (one.after or {}).get("successor")
-        ]
+        olds = [one for one in entry.changes if _after(one, "ended") is not None]
+        new = _made(entry.changes) or [n for one in olds if (n := _after(one, "successor"))]
         how = "replaced" if entry.kind == "superseded" else entry.kind
         return f"{how}: {self._quoted(_seqs(olds))} → {self._quoted(new[:1])}"
 
@@ -82,40 +109,28 @@ class MemoryHistory:
         return f"{self._several('taken back', 'taken back', _seqs(entry.changes))}{why}"
 
     def _pinned(self, entry: LedgerEntry) -> str:
-        on = any((one.after or {}).get("pinned") for one in entry.changes)
+        on = any(_after(one, "pinned") for one in entry.changes)
         return f"{'pinned' if on else 'not pinned any more'}: {self._quoted(_seqs(entry.changes))}"
-
-    def _grew_older(self, entry: LedgerEntry) -> str:
-        return f"{_memories(_count(entry.changes))} grew older"
 
     def _faded(self, entry: LedgerEntry) -> str:
         words = {"dying": "began to fade", "dead": "fell asleep", "active": "woke again"}
         parts: list[str] = []
         for state, word in words.items():
-            ones = [one for one in entry.changes if (one.after or {}).get("status") == state]
+            ones = [one for one in entry.changes if _after(one, "status") == state]
             if ones:
                 parts.append(f"{word}: {self._quoted(_seqs(ones))}")
         return "; ".join(parts)
 
     def _topics_changed(self, entry: LedgerEntry) -> str:
-        new = [one.key for one in entry.changes if one.table == "clusters" and one.before is None]
-        gone = [
-            one.key
-            for one in entry.changes
-            if one.table == "clusters" and (one.after or {}).get("gone") is not None
-        ]
-        other = [one.key for one in entry.changes if one.table == "clusters"]
-        if new:
+        topics = [one for one in entry.changes if one.table == "clusters"]
+        if new := [one.key for one in topics if one.before is None]:
             return f"new topics: {self._named(new)}"
-        if gone:
+        if gone := [one.key for one in topics if _after(one, "gone") is not None]:
             return f"small topics joined others: {self._named(gone)}"
-        return f"topics described anew: {self._named(other)}" if other else ""
-
-    def _entry(self, entry: LedgerEntry) -> str:
-        return "; ".join(line for change in entry.changes for line in self._lines(change))
+        return f"topics described anew: {self._named(one.key for one in topics)}" if topics else ""
 
     def _diary(self, entry: LedgerEntry) -> str:
-        texts = [str((one.after or {}).get("content", "")) for one in entry.changes]
+        texts = [str(_after(one, "content") or "") for one in entry.changes]
         return f"wrote the diary: {_several_texts(texts)}"
 
     def _undo(self, entry: LedgerEntry) -> str:
@@ -128,9 +143,6 @@ class MemoryHistory:
     def _erased(self, entry: LedgerEntry) -> str:
         return f"erased: {visible(entry.why)}" if entry.why else "erased"
 
-    def _looked_at(self, entry: LedgerEntry) -> str:
-        return f"looked for what says the same: {_memories(_count(entry.changes))}"
-
     def _lines(self, change: Change) -> Iterator[str]:
         """One change in words; what nobody needs to know is not told."""
         before, after = change.before or {}, change.after or {}
@@ -139,7 +151,7 @@ class MemoryHistory:
         elif change.table == "ages":
             by = after.get("by", 0) - before.get("by", 0)
             how = "grew older" if by > 0 else "younger again"
-            yield f"{_memories(_count([change]))} {how}"
+            yield f"{_memories([change])} {how}"
         elif change.table == "clusters":
             yield self._topic_line(change, before, after)
         elif change.table == "entries":
@@ -186,8 +198,8 @@ class MemoryHistory:
         return ", ".join(f"'{visible(self._topics.get(n, '?'))}'" for n in numbers)
 
 
-def _memories(number: int) -> str:
-    return "1 memory" if number == 1 else f"{number:,} memories"
+def _after(change: Change, column: str) -> Any:
+    return (change.after or {}).get(column)
 
 
 def _made(changes: Iterable[Change]) -> list[int]:
@@ -200,9 +212,10 @@ def _seqs(changes: Iterable[Change]) -> list[int]:
     return [seq for first, last in places for seq in range(first, last + 1)]
 
 
-def _count(changes: Iterable[Change]) -> int:
+def _memories(changes: Iterable[Change]) -> str:
+    """How many memories changes are about."""
     places = [p for one in changes if one.table in ("nodes", "ages") for p in stretches_of(one.key)]
-    return sum(last - first + 1 for first, last in places)
+    return counted(sum(last - first + 1 for first, last in places), "memory")
 
 
 def _row_line(change: Change, old: str, new: str) -> str:
@@ -228,10 +241,9 @@ def _note_text(row: dict[str, Any]) -> str:
 def _several_texts(texts: Sequence[str], more: int = 0) -> str:
     told = ", ".join(_quote(text) for text in texts if text)
     if not told:
-        return _memories(more) if more else "nothing"
+        return counted(more, "memory") if more else "nothing"
     return f"{told} and {more:,} more" if more else told
 
 
 def _quote(text: str) -> str:
-    line = " ".join(visible(text).split())
-    return f"'{line if len(line) <= _LONGEST else f'{line[: _LONGEST - 1].rstrip()}…'}'"
+    return f"'{shortened(' '.join(visible(text).split()), _LONGEST)}'"

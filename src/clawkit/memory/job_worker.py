@@ -13,6 +13,8 @@ import os
 import threading
 import time
 import uuid
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from clawkit.errors import ClawError
@@ -95,14 +97,10 @@ class JobWorker:
     def _run(self) -> None:
         while not self._stopping.is_set():
             self._wanted.clear()
-            try:
+            with _logged("jobs cannot be looked for"):
                 self._start_due()
                 self._grow()
                 self._store.lent.forget_old()
-            except ClawError as error:  # the store is away: it may come back
-                _log.warning("jobs cannot be looked for: %s", error)
-            except Exception:  # noqa: BLE001 - no job may end the thread
-                _log.exception("jobs cannot be looked for")
             self._wanted.wait(_LOOK_EVERY)
 
     def _start_due(self) -> None:
@@ -111,9 +109,8 @@ class JobWorker:
             job = self._claimed()
             if job is None:
                 return
-            thread = threading.Thread(
-                target=self._work_apart, args=(job,), name="being-job", daemon=True
-            )
+            work, args = self._work_apart, (job,)
+            thread = threading.Thread(target=work, args=args, name="being-job", daemon=True)
             self._working[thread] = time.monotonic()
             thread.start()
 
@@ -123,15 +120,11 @@ class JobWorker:
         return len(began) < MOST and sum(at > slow for at in began) < self._at_once
 
     def _work_apart(self, job: _Job) -> None:
-        try:
+        # Where that fails, its claim runs out, and it is done again.
+        with _logged("how a job ended cannot be noted"):
             self._work(job)
-        except ClawError as error:
-            _log.warning("how a job ended cannot be noted: %s", error)
-        except Exception:  # noqa: BLE001 - its claim runs out, and it is done again
-            _log.exception("how a job ended cannot be noted")
-        finally:
-            self._working.pop(threading.current_thread(), None)
-            self.wake()
+        self._working.pop(threading.current_thread(), None)
+        self.wake()
 
     def _give_back(self) -> None:
         try:
@@ -163,7 +156,7 @@ class JobWorker:
         store = self._store
         being, kind, wanted, tries = job
         try:
-            with _Held(self, being, kind):
+            with self._held(being, kind):
                 problem = self._do(being, kind)
             with store.database.registry(write=True) as connection:
                 if problem:
@@ -193,34 +186,33 @@ class JobWorker:
             return f"{type(error).__name__}: {error}"[:500]
         return ""
 
-    def hold(self, being: int, kind: str) -> None:
-        """Go on holding the claim."""
-        until = self._store.clock() + _HELD
-        with self._store.database.registry(write=True) as connection:
-            jobs.extend(connection, being, kind, self._owner, until)
+    @contextmanager
+    def _held(self, being: int, kind: str) -> Generator[None]:
+        """Renew a claim in the background while its job is done."""
+        over = threading.Event()
+
+        def renew() -> None:
+            while not over.wait(_HELD / 3):
+                with _logged("a claim cannot be renewed"):  # another try comes in time
+                    until = self._store.clock() + _HELD
+                    with self._store.database.registry(write=True) as connection:
+                        jobs.extend(connection, being, kind, self._owner, until)
+
+        thread = threading.Thread(target=renew, name="being-claim", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
 
-class _Held:
-    """Renews a claim in the background while its job is done."""
-
-    def __init__(self, worker: JobWorker, being: int, kind: str) -> None:
-        self._worker = worker
-        self._job = being, kind
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._renew, name="being-claim", daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _renew(self) -> None:
-        while not self._over.wait(_HELD / 3):
-            try:
-                self._worker.hold(*self._job)
-            except ClawError as error:
-                _log.warning("a claim cannot be renewed: %s", error)
-            except Exception:  # noqa: BLE001 - another try comes in time
-                _log.exception("a claim cannot be renewed")
+@contextmanager
+def _logged(what: str) -> Generator[None]:
+    """Log an error and go on: none may end a thread, and a store that is away may come back."""
+    try:
+        yield
+    except ClawError as error:
+        _log.warning("%s: %s", what, error)
+    except Exception:  # noqa: BLE001 - it is logged
+        _log.exception(what)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from contextlib import aclosing
 from io import StringIO
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
@@ -15,10 +17,11 @@ from clawkit.errors import ModelTimeoutError, RefusedKeyError, SettingsError
 if TYPE_CHECKING:
     from clawkit.models.protocol import Model, ModelSettings
 
-ANTHROPIC_URL = "https://api.anthropic.com"
-OPENAI_URL = "https://api.openai.com/v1"
-ANTHROPIC_MODEL = "claude-sonnet-4-6"
-OPENAI_MODEL = "gpt-4.1-mini"
+_PROVIDERS = {
+    "anthropic": ("CLAW_ANTHROPIC_URL", "https://api.anthropic.com", "claude-sonnet-4-6"),
+    "openai": ("CLAW_OPENAI_URL", "https://api.openai.com/v1", "gpt-4.1-mini"),
+}
+"""The variable that says where each is asked, if not at home; its home, and its usual model."""
 TIMEOUT_SECONDS = 60.0
 """For how long nothing may come."""
 LONGEST_SECONDS = 300.0
@@ -51,23 +54,16 @@ def llm(
     """
     from clawkit.models.protocol import ModelSettings
 
-    if key.startswith("sk-ant-"):
-        provider, variable, home, usual = "anthropic", *_ANTHROPIC
-    else:
-        provider, variable, home, usual = "openai", *_OPENAI
+    provider = "anthropic" if key.startswith("sk-ant-") else "openai"
+    variable, home, usual = _PROVIDERS[provider]
     address = (url or os.environ.get(variable) or home).rstrip("/")
-    found = _SyncModel(
-        ModelSettings(
-            provider, model or usual, address, key, timeout, address_setting=f"`{variable}`"
-        ),
-        longest,
+    setting = f"`{variable}`"
+    settings = ModelSettings(
+        provider, model or usual, address, key, timeout, address_setting=setting
     )
+    found = _SyncModel(settings, longest)
     found.check()
     return found
-
-
-_ANTHROPIC = ("CLAW_ANTHROPIC_URL", ANTHROPIC_URL, ANTHROPIC_MODEL)
-_OPENAI = ("CLAW_OPENAI_URL", OPENAI_URL, OPENAI_MODEL)
 
 
 class _SyncModel:
@@ -146,8 +142,7 @@ _MOST_TRIED = 20
 
 def decoded(text: str, kind: type[Answer]) -> Answer | None:
     """The first JSON object in an answer that has the shape that was asked for."""
-    starts = _places(text, "{")
-    ends = _places(text[::-1], "}")
+    starts, ends = _places(text, "{"), _places(text[::-1], "}")
     for start in starts:
         for back in ends:
             end = len(text) - back
@@ -169,9 +164,4 @@ def listed(lines: list[str], longest: int = 600) -> str:
 
 
 def _places(text: str, mark: str) -> list[int]:
-    found: list[int] = []
-    at = text.find(mark)
-    while at >= 0 and len(found) < _MOST_TRIED:
-        found.append(at)
-        at = text.find(mark, at + 1)
-    return found
+    return [found.start() for found in islice(re.finditer(mark, text), _MOST_TRIED)]

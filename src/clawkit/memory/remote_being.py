@@ -6,7 +6,6 @@ Nothing is opened and nothing is kept: a Being's server is stateless.
 from __future__ import annotations
 
 import itertools
-import re
 from typing import Any, TypeVar
 
 import httpx2
@@ -16,13 +15,12 @@ from clawkit.errors import BeingError
 from clawkit.memory.details import META_DETAILS, DetailsRequest
 from clawkit.memory.tokens import META_CONVERSATION
 from clawkit.system.addresses import trusted
+from clawkit.text.sse import SseParser
 from clawkit.wire.revisions import NEWEST_LEGACY
 
 T = TypeVar("T")
 _CONNECT = 5.0
 _ANSWER = 30.0
-_EVENT = "data:"
-_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class _Block(msgspec.Struct, frozen=True):
@@ -118,13 +116,13 @@ class RemoteBeing:
 
 def _read(response: httpx2.Response) -> _RpcReply:
     """The message in a response, which may be an event stream with one event."""
-    text = response.text
+    data = response.text.encode()
     if response.headers.get("content-type", "").startswith("text/event-stream"):
-        # Not `splitlines`: JSON may hold separators that end no line of a stream.
-        lines = [line for line in _LINE_END.split(text) if line.startswith(_EVENT)]
-        text = lines[-1].removeprefix(_EVENT) if lines else ""
+        # The last event counts, also where the stream ends without an empty line.
+        events = [event.data for event in SseParser(len(data) + 1).feed(data + b"\n\n")]
+        data = next((found for found in reversed(events) if found), b"")
     try:
-        return msgspec.json.decode(text.encode(), type=_RpcReply)
+        return msgspec.json.decode(data, type=_RpcReply)
     except (msgspec.DecodeError, RecursionError):
         return _RpcReply()
 

@@ -165,12 +165,8 @@ def _lines(title: str, texts: Sequence[str], target: str) -> str:
     return "\n".join(lines)
 
 
-def _plain(entry: Entry) -> str:
-    return shown(entry.content)
-
-
 def _keyed(entry: Entry) -> str:
-    return f"{shown(entry.key, 200)}: {shown(entry.content)}" if entry.key else _plain(entry)
+    return f"{shown(entry.key, 200)}: {shown(entry.content)}" if entry.key else shown(entry.content)
 
 
 def _named(entry: Entry) -> str:
@@ -185,7 +181,7 @@ def _rule(entry: Entry) -> str:
 def _relation(entry: Entry) -> str:
     kind = entry.data.get("type")
     named = f"{entry.key} ({kind})" if kind else entry.key
-    return f"{shown(named, 400)}: {shown(entry.content)}" if entry.key else _plain(entry)
+    return f"{shown(named, 400)}: {shown(entry.content)}" if entry.key else _keyed(entry)
 
 
 def _message(entry: Entry) -> str:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from clawkit.errors import SettingsError
-from clawkit.memory.embed import minilm
-from clawkit.memory.embed.factory import embedder
+from clawkit.memory.embed import embedder, minilm
 
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "cat", "dog", "##s", "the")
 

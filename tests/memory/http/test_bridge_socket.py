@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from clawkit.memory import tokens
-from clawkit.memory.bridges.registry import LONGEST_FRAME
+from clawkit.memory.bridges import LONGEST_FRAME
 from clawkit.memory.http import app, endpoints
 from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import Served, served, text_of

@@ -31,8 +31,7 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
 
 from clawkit.errors import ClawError, SettingsError, StoreError
-from clawkit.memory.bridges import Bridges
-from clawkit.memory.bridges.registry import LONGEST_FRAME
+from clawkit.memory.bridges import LONGEST_FRAME, Bridges
 from clawkit.memory.http.authentication import (
     RECHECK_EVERY,
     Authenticator,

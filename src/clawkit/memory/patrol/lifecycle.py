@@ -36,13 +36,13 @@ GRACE = 7.0
 
 
 class Age:
-    """How old memories are at one moment."""
+    """How old memories are at one moment; each is given by what `_LIFE` selects of it."""
 
     def __init__(self, now: float) -> None:
         self._now = now
 
     def is_faint(self, importance: float, last_activated: float, uses: int) -> bool:
-        return strength(importance, self._days(last_activated), uses) <= FAINT
+        return self.strength(importance, last_activated, uses) <= FAINT
 
     def is_over(self, importance: float, last_activated: float, uses: int) -> bool:
         """Whether it has been faint for as long as a memory may be dying."""
@@ -65,13 +65,13 @@ def strength(importance: float, days: float, uses: int = 0) -> float:
 USED = "CASE WHEN last_activated < created THEN created ELSE last_activated END"
 """When a memory was last asked for: when it was made, if never."""
 
+_CURRENT = "FROM nodes WHERE being = $being AND ended IS NULL"
+_LIFE = f"importance, {USED}, reactivation_count {_CURRENT}"
+
 
 def revive(unit: Unit, now: float, token: str) -> int:
     """Bring back the dead that are strong enough; gives how many."""
-    rows = unit.rows(
-        f"SELECT seq, session_count, importance, {USED}, reactivation_count FROM nodes "
-        "WHERE being = $being AND status = 'dead' AND ended IS NULL ORDER BY seq"
-    )
+    rows = unit.rows(f"SELECT seq, session_count, {_LIFE} AND status = 'dead' ORDER BY seq")
     age = Age(now)
     alive = [(seq, sessions) for seq, sessions, *life in rows if not age.is_faint(*life)]
     if alive:
@@ -94,7 +94,6 @@ def back_to_life(unit: Unit, found: Sequence[tuple[int, int]], was: str) -> list
 
 
 AT_ONCE = 20_000
-_ACTIVE = "being = $being AND status = 'active' AND ended IS NULL"
 
 
 def count_reads(unit: Unit) -> int:
@@ -125,13 +124,12 @@ def age(run: PatrolContext) -> int:
 
 
 def _age(unit: Unit, first: int, after: int, now: float, token: str) -> int:
-    part = f"{_ACTIVE} AND seq >= ? AND seq < ?"
+    part = "being = $being AND status = 'active' AND ended IS NULL AND seq >= ? AND seq < ?"
     found = unit.rows(f"SELECT seq FROM nodes WHERE {part} ORDER BY seq", first, after)
     seqs = [seq for (seq,) in found]
     if not seqs:
         return 0
-    sql = f"UPDATE nodes SET session_count = session_count + 1 WHERE {part}"
-    unit.run(sql, first, after)
+    unit.run(f"UPDATE nodes SET session_count = session_count + 1 WHERE {part}", first, after)
     change = Change(AGES, key_of(seqs), {"by": 0}, {"by": 1})
     why = f"{counted(len(seqs), 'memory', 'memories')} grew one patrol older"
     ledger.add(unit, now, "aged", why, token, [change])
@@ -141,6 +139,7 @@ def _age(unit: Unit, first: int, after: int, now: float, token: str) -> int:
 FEWEST_ALLOWED = 20
 SHARE_ALLOWED = 0.1
 _AT_ONCE = 50_000
+_MAY_FADE = f"SELECT seq, {_LIFE} AND status = 'active' AND pinned = 0"
 
 
 class Faded(msgspec.Struct, frozen=True):
@@ -156,10 +155,8 @@ def cap_of(unit: Unit, cap: int | None) -> int:
     """How many memories one step may take: what is asked for, else twenty or a tenth."""
     if cap is not None:
         return cap
-    row = unit.row(
-        "SELECT count(*) FROM nodes WHERE being = $being AND status = 'active' AND ended IS NULL"
-    )
-    return max(FEWEST_ALLOWED, int((row[0] if row else 0) * SHARE_ALLOWED))
+    ((active,),) = unit.rows(f"SELECT count(*) {_CURRENT} AND status = 'active'")
+    return max(FEWEST_ALLOWED, int(active * SHARE_ALLOWED))
 
 
 def fade(unit: Unit, found: Sequence[int], run: PatrolContext) -> Faded:
@@ -182,14 +179,11 @@ def fade(unit: Unit, found: Sequence[int], run: PatrolContext) -> Faded:
 
 def _dying(unit: Unit, now: float) -> tuple[list[tuple[int, int]], list[int]]:
     """The dying that live again, with their `session_count`, and those to let go, weakest first."""
-    rows = unit.rows(
-        f"SELECT seq, session_count, pinned, importance, {USED}, reactivation_count FROM nodes "
-        "WHERE being = $being AND status = 'dying' AND ended IS NULL ORDER BY seq"
-    )
+    sql = f"SELECT seq, session_count, pinned, {_LIFE} AND status = 'dying' ORDER BY seq"
     age = Age(now)
     spared: list[tuple[int, int]] = []
     over: list[tuple[float, int]] = []
-    for seq, sessions, pinned, *life in rows:
+    for seq, sessions, pinned, *life in unit.rows(sql):
         if pinned or not age.is_faint(*life):
             spared.append((seq, sessions))
         elif age.is_over(*life):
@@ -199,11 +193,7 @@ def _dying(unit: Unit, now: float) -> tuple[list[tuple[int, int]], list[int]]:
 
 def _still_faint(unit: Unit, found: Sequence[int], now: float) -> list[int]:
     """Somebody may have asked for them since they were found."""
-    sql = (
-        f"SELECT seq, importance, {USED}, reactivation_count FROM nodes WHERE being = $being "
-        "AND status = 'active' AND ended IS NULL AND pinned = 0 AND seq IN (??)"
-    )
-    age = Age(now)
+    sql, age = f"{_MAY_FADE} AND seq IN (??)", Age(now)
     return sorted(seq for seq, *life in unit.among(sql, found) if age.is_faint(*life))
 
 
@@ -211,15 +201,7 @@ def faint(unit: Unit, now: float) -> list[int]:
     """The active memories that are faint now. All are looked at, so do it where nobody waits."""
     found: list[int] = []
     age, after = Age(now), 0
-    while True:
-        rows = unit.rows(
-            f"SELECT seq, importance, {USED}, reactivation_count FROM nodes WHERE being = $being "
-            "AND status = 'active' AND ended IS NULL AND pinned = 0 AND seq > ? "
-            "ORDER BY seq LIMIT ?",
-            after,
-            _AT_ONCE,
-        )
+    while rows := unit.rows(f"{_MAY_FADE} AND seq > ? ORDER BY seq LIMIT ?", after, _AT_ONCE):
         found += [seq for seq, *life in rows if age.is_faint(*life)]
-        if len(rows) < _AT_ONCE:
-            return found
         after = rows[-1][0]
+    return found

@@ -1,4 +1,8 @@
-"""The connected bridges of this process, and the JSON messages between them and the server.
+"""Bridges: devices and programs that sense for a Being and act for it; their JSON messages.
+
+A bridge is one open connection to one server process, and its acts and senses are known to that
+process alone. Where several processes serve one store, route the bridges and the clients of a
+Being to the same one (by the Being's id in the path).
 
 Messages are told apart by `type`. From the bridge: `register`, `sense`, `result`, `error`, `ping`,
 `pong`. From the server: `registered`, `act`, `error`, `pong`.
@@ -22,7 +26,8 @@ from typing import Any, Literal
 import msgspec
 
 from clawkit.errors import BeingError, ToolExecutionError, ToolTimeoutError
-from clawkit.memory.bridges.json_schema import BadSchemaError, check_arguments, check_schema
+from clawkit.memory.bridge_schemas import BadSchemaError, check_arguments, check_schema
+from clawkit.memory.records import utc
 from clawkit.system.rate_limiter import TokenBucket
 
 LONGEST_FRAME = 256 * 1024
@@ -105,10 +110,7 @@ def moment_of(sense: Sense, now: float) -> str:
     """When it was sensed, as an ISO time in UTC; now, if the bridge does not say."""
     at = now if sense.at is None else sense.at
     try:
-        found = (
-            datetime.fromisoformat(at) if isinstance(at, str) else datetime.fromtimestamp(at, UTC)
-        )
-        found = found if found.tzinfo else found.replace(tzinfo=UTC)
+        found = utc(at) if isinstance(at, str) else datetime.fromtimestamp(at, UTC)
         return found.astimezone(UTC).isoformat(timespec="milliseconds")
     except (ValueError, OverflowError, OSError):
         raise FrameError("at must be an ISO time or seconds since 1970") from None
@@ -260,28 +262,28 @@ class Bridges:
     ) -> None:
         self._clock = clock
         self._act_seconds = act_seconds
-        self._of: dict[int, list[Bridge]] = {}
+        self._of: dict[int, tuple[Bridge, ...]] = {}
         self._sensed: dict[int, dict[str, Sensed]] = {}
-        self._paces: dict[Bridge, TokenBucket] = {}
+        self._limits: dict[Bridge, TokenBucket] = {}
 
     @property
     def connected(self) -> int:
-        return len(self._paces)
+        return len(self._limits)
 
     def join(self, being: int, send: Send) -> Bridge:
         """A new connection, which has to register before it counts for anything."""
         if len(self._of.get(being, ())) >= MOST_BRIDGES:
             raise BeingError(f"a Being may have at most {MOST_BRIDGES} bridges at once")
         bridge = Bridge(being, send)
-        self._of[being] = [*self._of.get(being, ()), bridge]
-        self._paces[bridge] = TokenBucket(SENSES_A_SECOND, SENSES_AT_ONCE)
+        self._of[being] = (*self._of.get(being, ()), bridge)
+        self._limits[bridge] = TokenBucket(SENSES_A_SECOND, SENSES_AT_ONCE)
         return bridge
 
     def leave(self, bridge: Bridge) -> None:
         """A connection is over; what it has sensed stays known."""
         bridge.leave()
-        self._paces.pop(bridge, None)
-        left = [other for other in self._of.get(bridge.being, ()) if other is not bridge]
+        self._limits.pop(bridge, None)
+        left = self._others(bridge)
         if left:
             self._of[bridge.being] = left
         else:
@@ -296,7 +298,7 @@ class Bridges:
             elif not isinstance(frame, Pong):
                 await bridge.take(frame)
                 if isinstance(frame, Register):
-                    self._put_last(bridge)
+                    self._of[bridge.being] = (*self._others(bridge), bridge)
         except FrameError as problem:
             await bridge.refuse(problem)
 
@@ -318,7 +320,10 @@ class Bridges:
         """The latest value of each sense, and whether a bridge for it is connected now."""
         bridges = self._of.get(being, ())
         return [
-            {**msgspec.structs.asdict(sensed), "connected": _offered(bridges, name, "sense")}
+            {
+                **msgspec.structs.asdict(sensed),
+                "connected": any(bridge.offers(name, "sense") for bridge in bridges),
+            }
             for name, sensed in sorted(self._sensed.get(being, {}).items())
         ]
 
@@ -333,14 +338,13 @@ class Bridges:
             f"no bridge that is connected can do {name[:100]!r}; there are: {offered}"
         )
 
-    def _put_last(self, bridge: Bridge) -> None:
-        others = [other for other in self._of.get(bridge.being, ()) if other is not bridge]
-        self._of[bridge.being] = [*others, bridge]
+    def _others(self, bridge: Bridge) -> tuple[Bridge, ...]:
+        return tuple(other for other in self._of.get(bridge.being, ()) if other is not bridge)
 
     async def _sense(self, bridge: Bridge, frame: Sense) -> None:
         if not bridge.offers(frame.name, "sense"):
             raise FrameError("this sense is not registered")
-        if self._paces[bridge].take() > 0:
+        if self._limits[bridge].take() > 0:
             await bridge.say(
                 {"type": "error", "error": f"at most {SENSES_A_SECOND:g} senses a second"}
             )
@@ -351,7 +355,3 @@ class Bridges:
         at = moment_of(frame, self._clock())
         sensed = Sensed(frame.name, frame.value, at, bridge.name)
         self._sensed[bridge.being] = {**known, frame.name: sensed}
-
-
-def _offered(bridges: list[Bridge] | tuple[Bridge, ...], name: str, kind: str) -> bool:
-    return any(bridge.offers(name, kind) for bridge in bridges)

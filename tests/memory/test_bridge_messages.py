@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from clawkit.memory.bridges import registry
-from clawkit.memory.bridges.registry import (
+from clawkit.memory import bridges
+from clawkit.memory.bridges import (
     ActResult,
     Capability,
     FrameError,
@@ -27,13 +27,13 @@ def registering(*capabilities: Any, name: str = "lamp") -> dict[str, Any]:
 def test_frames_are_told_apart_by_their_type() -> None:
     schema = {"type": "object"}
     full = {**ACT, "description": "On.", "input_schema": schema}
-    assert registry.decode_frame(json.dumps(registering(full))) == Register(
+    assert bridges.decode_frame(json.dumps(registering(full))) == Register(
         "lamp", [Capability("light_on", "act", "On.", schema)]
     )
-    sense = registry.decode_frame(b'{"type":"sense","name":"warmth","value":[21.5]}')
+    sense = bridges.decode_frame(b'{"type":"sense","name":"warmth","value":[21.5]}')
     assert sense == Sense("warmth", [21.5])
-    assert registry.decode_frame('{"type":"result","id":"1","result":null}') == ActResult("1")
-    assert registry.decode_frame('{"type":"ping","more":1}') == Ping()
+    assert bridges.decode_frame('{"type":"result","id":"1","result":null}') == ActResult("1")
+    assert bridges.decode_frame('{"type":"ping","more":1}') == Ping()
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_frames_are_told_apart_by_their_type() -> None:
         '{"type":"result"}',
         '{"type":"result","id":1}',
         b"\xff\xfe",
-        '{"type":"ping"}' + " " * registry.LONGEST_FRAME,
+        '{"type":"ping"}' + " " * bridges.LONGEST_FRAME,
         json.dumps({"type": "sense", "name": "warmth", "value": "x" * 5000}),
         json.dumps(registering({**ACT, "kind": "smell"})),
         json.dumps(registering({**ACT, "input_schema": []})),
@@ -68,7 +68,7 @@ def test_frames_are_told_apart_by_their_type() -> None:
 )
 def test_what_is_no_frame_is_refused_in_words(text: str | bytes) -> None:
     with pytest.raises(FrameError) as caught:
-        registry.decode_frame(text)
+        bridges.decode_frame(text)
     assert 0 < len(str(caught.value)) < 300
 
 
@@ -82,10 +82,10 @@ def test_what_is_no_frame_is_refused_in_words(text: str | bytes) -> None:
     ],
 )
 def test_a_moment_is_given_in_any_of_the_usual_ways(at: Any, meant: str) -> None:
-    assert registry.moment_of(Sense("warmth", 1, at), 60.0) == meant
+    assert bridges.moment_of(Sense("warmth", 1, at), 60.0) == meant
 
 
 @pytest.mark.parametrize("at", ["soon", 1e300, -1e300, "0001-01-01T00:00:00+23:59"])
 def test_a_moment_that_is_none_is_refused(at: Any) -> None:
     with pytest.raises(FrameError, match="ISO time"):
-        registry.moment_of(Sense("warmth", 1, at), 60.0)
+        bridges.moment_of(Sense("warmth", 1, at), 60.0)

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from clawkit.errors import InvalidArgumentsError
-from clawkit.memory.bridges.json_schema import BadSchemaError, check_arguments, check_schema
+from clawkit.memory.bridge_schemas import BadSchemaError, check_arguments, check_schema
 
 TREE = {
     "type": "object",

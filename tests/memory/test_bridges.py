@@ -9,8 +9,14 @@ from typing import Any
 import pytest
 
 from clawkit.errors import BeingError, ToolExecutionError, ToolTimeoutError
-from clawkit.memory.bridges import Bridge, Bridges
-from clawkit.memory.bridges.registry import MOST_ACTS, MOST_BRIDGES, MOST_FAULTS, SENSES_AT_ONCE
+from clawkit.memory.bridges import (
+    MOST_ACTS,
+    MOST_BRIDGES,
+    MOST_FAULTS,
+    SENSES_AT_ONCE,
+    Bridge,
+    Bridges,
+)
 from tests.processes import PATIENCE
 
 ADA, BOB = 1, 2
