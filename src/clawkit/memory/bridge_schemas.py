@@ -64,8 +64,7 @@ class _Misfit(Exception):
 
 def check_schema(schema: dict[str, Any]) -> None:
     """Raise BadSchemaError unless this is a JSON Schema of an object, which arguments are."""
-    kinds = schema.get("type", "object")
-    if "object" not in (cast("list[Any]", kinds) if isinstance(kinds, list) else [kinds]):
+    if "object" not in _types(schema, "object"):
         raise BadSchemaError('.type must be "object": arguments always are one')
     _check(schema, "", schema, 0)
 
@@ -114,11 +113,9 @@ def _inner(schema: dict[str, Any], path: str) -> Iterator[tuple[str, Any]]:
 
 def _check_values(schema: dict[str, Any], path: str) -> None:
     """The keywords that hold no schema."""
-    if "type" in schema:
-        given = schema["type"]
-        kinds = cast("list[Any]", given) if isinstance(given, list) else [given]
-        if not kinds or not all(isinstance(kind, str) and kind in _KINDS for kind in kinds):
-            raise BadSchemaError(f"{path}.type must be one of {', '.join(_KINDS)}")
+    kinds = _types(schema, "object")
+    if not kinds or not all(isinstance(kind, str) and kind in _KINDS for kind in kinds):
+        raise BadSchemaError(f"{path}.type must be one of {', '.join(_KINDS)}")
     if "enum" in schema and not (isinstance(schema["enum"], list) and schema["enum"]):
         raise BadSchemaError(f"{path}.enum must be a list of values")
     required = schema.get("required", [])
@@ -138,6 +135,12 @@ def _check_values(schema: dict[str, Any], path: str) -> None:
         raise BadSchemaError(f"{path}.uniqueItems must be true or false")
     if not isinstance(schema.get("pattern", ""), str):
         raise BadSchemaError(f"{path}.pattern must be a string")
+
+
+def _types(schema: dict[str, Any], *usual: str) -> list[Any]:
+    """The kinds of value that a schema takes."""
+    given = schema.get("type", list(usual))
+    return cast("list[Any]", given) if isinstance(given, list) else [given]
 
 
 def _referred(root: dict[str, Any], reference: Any, path: str) -> Any:
@@ -252,13 +255,10 @@ class _Walk:
 
 def _fit_value(schema: dict[str, Any], value: Any, path: str) -> None:
     """The keywords that concern the value itself."""
-    if "type" in schema:
-        given = schema["type"]
-        kinds = cast("list[str]", given) if isinstance(given, list) else [cast("str", given)]
-        if not any(_KINDS[kind](value) for kind in kinds):
-            raise _Misfit(
-                path, f"must be {' or '.join(map(_with_article, kinds))}, not {_kind(value)}"
-            )
+    kinds: list[str] = _types(schema)
+    if kinds and not any(_KINDS[kind](value) for kind in kinds):
+        wanted = " or ".join(map(_with_article, kinds))
+        raise _Misfit(path, f"must be {wanted}, not {_kind(value)}")
     if "const" in schema and not _same(schema["const"], value):
         raise _Misfit(path, f"must be {_shown(schema['const'])}")
     if "enum" in schema and not any(_same(one, value) for one in schema["enum"]):

@@ -12,7 +12,7 @@ from msgspec import Struct
 from clawkit.memory.history_text import ENDINGS
 from clawkit.memory.records import LedgerEntry, Node
 from clawkit.memory.store import clusters, ledger, nodes
-from clawkit.memory.store.ledger import NODES, stretches_of
+from clawkit.memory.store.ledger import NODES, ranges_of
 from clawkit.store.database import Database, Unit
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def _ends(entry: LedgerEntry, seq: int) -> bool:
     return any(
         change.table == NODES
         and (change.after or {}).get("ended") is not None
-        and any(first <= seq <= last for first, last in stretches_of(change.key))
+        and any(first <= seq <= last for first, last in ranges_of(change.key))
         for change in entry.changes
     )
 

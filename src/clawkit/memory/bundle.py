@@ -157,27 +157,27 @@ def written(records: Iterable[Record]) -> Iterator[bytes]:
 
 def check(file: BinaryIO, name: str) -> Contents:
     """Read a bundle to its end and raise what is wrong with it, with the number of the line."""
-    checking = _Checking(name)
+    checker = _Checker(name)
     digest = hashlib.sha256()
     end: EndLine | None = None
     number = 0
     for number, data in enumerate(iter(lambda: file.readline(_LONGEST), b""), 1):
         if end is not None:
-            raise checking.wrong(number, "there is something behind the end")
-        line = checking.line(number, data)
+            raise checker.wrong(number, "there is something behind the end")
+        line = checker.line(number, data)
         if isinstance(line, EndLine):
-            checking.end(number, line, digest.hexdigest())
+            checker.end(number, line, digest.hexdigest())
             end = line
         else:
             digest.update(data)
             if not isinstance(line, HeaderLine):
-                checking.see(number, line)
+                checker.check_record(number, line)
     if number == 0:
         raise BeingError(f"{name}: the file is empty")
     if end is None:
-        raise checking.wrong(number, "the bundle ends here, without its last line: it was cut off")
-    checking.refer()
-    return checking.contents
+        raise checker.wrong(number, "the bundle ends here, without its last line: it was cut off")
+    checker.check_references()
+    return checker.contents
 
 
 def records(file: BinaryIO) -> Iterator[Record]:
@@ -188,7 +188,7 @@ def records(file: BinaryIO) -> Iterator[Record]:
             yield line
 
 
-class _Checking:
+class _Checker:
     """What was seen so far of a bundle."""
 
     def __init__(self, name: str) -> None:
@@ -241,7 +241,7 @@ class _Checking:
             raise self.wrong(1, f"the bundle has version {header.version}, and {known}")
         return header
 
-    def see(self, number: int, line: Record) -> None:
+    def check_record(self, number: int, line: Record) -> None:
         at = _ORDER.index(type(line))
         if at < self._at:
             raise self.wrong(number, "the lines are not in their order")
@@ -253,13 +253,13 @@ class _Checking:
             case NodeLine(node=node):
                 self._node(number, node)
             case NoteLine(note=note):
-                self._once(number, note.id)
+                self._check_unique(number, note.id)
                 if line.taken:
                     self._references.append((number, line.taken))
             case EntryLine(entry=entry):
-                self._once(number, entry.id)
+                self._check_unique(number, entry.id)
             case MessageLine(message=said):
-                self._once(number, said.id)
+                self._check_unique(number, said.id)
             case ChangeLine(change=change):
                 if change.n <= self._last_change:
                     raise self.wrong(number, "the entries of the ledger are not in their order")
@@ -267,7 +267,7 @@ class _Checking:
                 if not all(map(ledger.is_known, change.changes)):
                     raise self.wrong(number, "such changes are not made here")
             case MarkLine(name=name):
-                self._once(number, name)
+                self._check_unique(number, name)
                 self._mark(number, line)
 
     def end(self, number: int, line: EndLine, digest: str) -> None:
@@ -278,7 +278,7 @@ class _Checking:
             raise self.wrong(number, "the checksum is another: a line above was changed")
 
     def _cluster(self, number: int, cluster: Cluster, *, gone: bool) -> None:
-        self._once(number, cluster.n)
+        self._check_unique(number, cluster.n)
         self._clusters.add(cluster.n)
         if gone:
             self._gone.add(cluster.n)
@@ -288,7 +288,7 @@ class _Checking:
             raise self.wrong(number, f"a cluster cannot be {cluster.n}, or in itself")
 
     def _node(self, number: int, node: Node) -> None:
-        self._once(number, node.id)
+        self._check_unique(number, node.id)
         if node.seq != self._top + 1:
             raise self.wrong(number, f"memory {self._top + 1} is missing before {node.seq}")
         self._top = node.seq
@@ -308,12 +308,12 @@ class _Checking:
             except msgspec.DecodeError:
                 raise self.wrong(number, "the names of people are no list of texts") from None
 
-    def _once(self, number: int, key: str | int) -> None:
+    def _check_unique(self, number: int, key: str | int) -> None:
         if (self._at, key) in self._ids:
             raise self.wrong(number, f"{key} is there twice")
         self._ids.add((self._at, key))
 
-    def refer(self) -> None:
+    def check_references(self) -> None:
         """Whatever something has become, or is in, must be there."""
         for number, seq in self._references:
             if not 0 < seq <= self._top:
@@ -353,13 +353,13 @@ def load(
     """
     contents = check(file, name)
     file.seek(0)
-    with _emptied(store, into) as (being, unit):
+    with _empty_being(store, into) as (being, unit):
         _write(unit, records(file), advance)
     return being, contents
 
 
 @contextmanager
-def _emptied(store: BeingStore, into: Being | str) -> Generator[tuple[Being, Unit]]:
+def _empty_being(store: BeingStore, into: Being | str) -> Generator[tuple[Being, Unit]]:
     if isinstance(into, Being):
         with store.limited.write(into.n) as unit:
             _check_empty(unit, into)
@@ -419,7 +419,7 @@ def _rows(unit: Unit, table: str, time: str, columns: str) -> Iterator[Row]:
 def _changes(unit: Unit) -> Iterator[ChangeLine]:
     """One by one: an entry can be large."""
     for (n,) in unit.rows("SELECT n FROM ledger WHERE being = $being ORDER BY n"):
-        change = ledger.one(unit, n)
+        change = ledger.get(unit, n)
         assert change is not None
         yield ChangeLine(change)
 

@@ -12,7 +12,7 @@ import msgspec
 
 from clawkit.memory.records import Change, LedgerEntry
 from clawkit.memory.store import nodes
-from clawkit.memory.store.ledger import stretches_of
+from clawkit.memory.store.ledger import ranges_of
 from clawkit.store.database import Unit
 from clawkit.text.counts import counted
 from clawkit.text.normalization import shortened, visible
@@ -208,13 +208,13 @@ def _made(changes: Iterable[Change]) -> list[int]:
 
 def _seqs(changes: Iterable[Change]) -> list[int]:
     """The numbers of the memories that changes are about."""
-    places = [p for one in changes if one.table == "nodes" for p in stretches_of(one.key)]
+    places = [p for one in changes if one.table == "nodes" for p in ranges_of(one.key)]
     return [seq for first, last in places for seq in range(first, last + 1)]
 
 
 def _memories(changes: Iterable[Change]) -> str:
     """How many memories changes are about."""
-    places = [p for one in changes if one.table in ("nodes", "ages") for p in stretches_of(one.key)]
+    places = [p for one in changes if one.table in ("nodes", "ages") for p in ranges_of(one.key)]
     return counted(sum(last - first + 1 for first, last in places), "memory")
 
 

@@ -160,7 +160,7 @@ def _replace(
     corrected: list[dict[str, str]] = []
     for node in _each(current):
         by = successors[next(seq for seq in (*new[places[node.seq] :], *reversed(new)) if seq)]
-        replacement.correct(unit, node, by, now=now, token=caller.token)
+        replacement.end(unit, node, by, "corrected", now=now, token=caller.token, why="corrected")
         corrected.append({"old": node.id, "new": by.id, "was": node.scene.action})
     return {**answer, "corrected": corrected}
 

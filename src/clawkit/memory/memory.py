@@ -23,7 +23,7 @@ from clawkit.memory import (
     structured_memory,
     validation,
 )
-from clawkit.memory import node_history as changes
+from clawkit.memory import undo as changes
 from clawkit.memory.job_worker import EMBED, PATROL
 from clawkit.memory.patrol import replacement
 from clawkit.memory.patrol.vectors import ahead, catch_up

@@ -28,6 +28,7 @@ LONGEST_SECONDS = 300.0
 """How long one answer may take, however much still comes."""
 RETRIES = 2
 _LONGEST_ANSWER = 1_000_000
+_LONGEST_LINE = 600
 
 Answer = TypeVar("Answer")
 
@@ -155,12 +156,10 @@ def decoded(text: str, kind: type[Answer]) -> Answer | None:
     return None
 
 
-def listed(lines: list[str], longest: int = 600) -> str:
+def listed(lines: list[str]) -> str:
     """Texts as a numbered list of JSON strings, so that no text can pass for another."""
-    rows = (
-        f"{n}: {msgspec.json.encode(line[:longest]).decode()}" for n, line in enumerate(lines, 1)
-    )
-    return "\n".join(rows)
+    texts = (msgspec.json.encode(line[:_LONGEST_LINE]).decode() for line in lines)
+    return "\n".join(f"{n}: {text}" for n, text in enumerate(texts, 1))
 
 
 def _places(text: str, mark: str) -> list[int]:

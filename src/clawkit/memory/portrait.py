@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clawkit.store.database import Unit
 
 
-class Standing(msgspec.Struct, frozen=True):
+class StandingQuestion(msgspec.Struct, frozen=True):
     """What one would ask to know a person, and words that tell of it."""
 
     title: str
@@ -63,10 +63,10 @@ _TABLE = (
     ("Decided", "Which code opens the door?", "code password key"),
     ("Decided", "How much may it cost?", "limit budget deadline"),
 )
-STANDING = tuple(
-    Standing(title, question, tuple(words.split())) for title, question, words in _TABLE
+QUESTIONS = tuple(
+    StandingQuestion(title, question, tuple(words.split())) for title, question, words in _TABLE
 )
-_TITLES = tuple(dict.fromkeys(one.title for one in STANDING))
+_TITLES = tuple(dict.fromkeys(one.title for one in QUESTIONS))
 MORE = "More"
 _NEAREST = 30
 """How many memories are looked at for each question."""
@@ -193,8 +193,8 @@ class _Candidates:
         self.titles: list[str] = []
         if embedder is None or not unit.vectors.counts().get(embedder.name):
             return
-        asked = getattr(embedder, "ask", embedder.embed)([one.question for one in STANDING])
-        about = embedder.embed([" ".join(one.words) for one in STANDING])
+        asked = getattr(embedder, "ask", embedder.embed)([one.question for one in QUESTIONS])
+        about = embedder.embed([" ".join(one.words) for one in QUESTIONS])
         hidden = {int(seq) for seq in nodes.hidden(unit)}
         near: set[int] = set()
         for vector in (*asked, *about):
@@ -241,7 +241,7 @@ def _headings(fit: Floats) -> list[str]:
     """The heading that each is nearest to, if it is near enough."""
     best = [int(at) for at in fit.argmax(axis=1)]
     return [
-        STANDING[at].title if row[at] >= _HEADED else MORE
+        QUESTIONS[at].title if row[at] >= _HEADED else MORE
         for at, row in zip(best, fit, strict=True)
     ]
 
@@ -252,7 +252,7 @@ def _by_words(found: Sequence[Node], words: Callable[[list[str]], Floats]) -> Fl
     every = list(dict.fromkeys(word for text in texts for word in text))
     places = {word: at for at, word in enumerate(every)}
     vectors = words(every)
-    near = np.stack([(vectors @ words(list(one.words)).T).max(axis=1) for one in STANDING], axis=1)
+    near = np.stack([(vectors @ words(list(one.words)).T).max(axis=1) for one in QUESTIONS], axis=1)
     return np.stack([near[[places[word] for word in text]].max(axis=0) for text in texts])
 
 
@@ -276,7 +276,7 @@ def _worth(node: Node, own: Collection[str], now: float, asker: str) -> float:
 def _is_over(node: Node, now: float) -> bool:
     """Whether all it told of is a day to come that has passed, and not what began then."""
     text = node.scene.action
-    told, today = day_of(node.created), datetime.fromtimestamp(now, UTC).date()
+    told, today = day_of(node.created), day_of(now)
     days = [day for day in days_of(node.scene.when) if day > told]
     passed = bool(days) and max(days) < today
     return passed and len(sentences(text)) == 1 and not says_change(text)
@@ -334,7 +334,7 @@ class _Changes:
 
 def _ahead(unit: Unit, now: float) -> list[Node]:
     """What is to come, the next first."""
-    today = datetime.fromtimestamp(now, UTC).date()
+    today = day_of(now)
     days = [today + timedelta(step) for step in range(_AHEAD_DAYS)]
     found = nodes.fetch(unit, postings.having_any(unit, day_terms(days)))
 

@@ -90,11 +90,8 @@ def carry_out(unit: Unit, asked: EntryOrder) -> dict[str, Any]:
     if asked.action == "get":
         found = entries.found(unit, asked.target, asked.key, MOST_SHOWN + 1)
         return _got(asked, [shown(entry) for entry in found])
-    if asked.action == "append":
-        return _append(unit, asked)
-    if asked.action == "update":
-        return _update(unit, asked)
-    return _delete(unit, asked)
+    do = {"append": _append, "update": _update, "delete": _delete}[asked.action]
+    return do(unit, asked)
 
 
 def answer(
@@ -146,21 +143,21 @@ def _append(unit: Unit, asked: EntryOrder) -> dict[str, Any]:
             if (entry.key, entry.content) == (key, content):
                 return answer(asked, [shown(entry)], known_already=True)
     data = {"enabled": True} if asked.target == "partner_rules" else asked.data
-    entry = Entry(str(uuid4()), asked.target, key, content, asked.now, data)
+    entry = _made(asked, data)
     put(unit, entry, asked.token)
     return answer(asked, [shown(entry)])
+
+
+def _made(asked: EntryOrder, data: dict[str, Any]) -> Entry:
+    content = asked.content or ""
+    return Entry(str(uuid4()), asked.target, asked.key or "", content, asked.now, data)
 
 
 def _update(unit: Unit, asked: EntryOrder) -> dict[str, Any]:
     old = entries.found(unit, asked.target, asked.key)[::-1]
     if asked.key is None:
         old = old[:1]
-    if not old:
-        entry = Entry(
-            str(uuid4()), asked.target, asked.key or "", asked.content or "", asked.now, asked.data
-        )
-    else:
-        entry = _updated(old[0], asked)
+    entry = _updated(old[0], asked) if old else _made(asked, asked.data)
     put(unit, entry, asked.token, old)
     return answer(asked, [shown(entry)], created=not old)
 

@@ -8,7 +8,7 @@ none with which people describe a password. Everything else of the sentence stay
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from uuid import uuid4
 
@@ -73,8 +73,7 @@ def remove_secrets(text: str) -> tuple[str, tuple[str, ...]]:
     kinds: dict[str, None] = {}
     tail = f" {uuid4().hex}"
     redacted, found = redact_secrets(text, tail)
-    for kind in found:
-        kinds[kind] = None
+    kinds |= dict.fromkeys(found)
     if found:
         text = re.sub(rf"\[redacted: ([a-z0-9-]+){tail}\]", r"[removed: \1]", redacted)
     for _ in range(_MOST_ROUNDS):  # what stood next to a secret may only now be one by itself
@@ -87,18 +86,11 @@ def remove_secrets(text: str) -> tuple[str, tuple[str, ...]]:
 
 def _remove_once(text: str, kinds: dict[str, None]) -> str:
     named = bool(_stems().places(encoded(text.lower())))
-    for kind, remove in _removers() if named else ((CARD, _without_cards),):
-        text, count = remove(text)
+    for kind in (CARD, *(_NAMED if named else ())):
+        text, count = _without_cards(text) if kind == CARD else _without_named(text, kind)
         if count:
             kinds[kind] = None
     return text
-
-
-def _removers() -> tuple[tuple[str, Callable[[str], tuple[str, int]]], ...]:
-    return (
-        (CARD, _without_cards),
-        *((kind, _named(kind)) for kind in _NAMED),
-    )
 
 
 def breaks_off_before_secret(text: str) -> bool:
@@ -120,28 +112,27 @@ def _names(kind: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{names})(?!\w)|(?:{unspaced})", re.IGNORECASE)
 
 
-@cache
-def _named(kind: str) -> Callable[[str], tuple[str, int]]:
-    """What takes the values out that stand behind, or before, the words for this kind."""
-    said = _names(kind)
-
-    def remove(text: str) -> tuple[str, int]:
-        parts = _MARKED.split(text)
-        count = 0
-        for at in range(0, len(parts), 2):
-            spans = _spans(parts[at], said, kind)
-            count += len(spans)
-            for start, end in reversed(spans):
-                parts[at] = f"{parts[at][:start]}[removed: {kind}]{parts[at][end:]}"
-        return "".join(parts), count
-
-    return remove
+def _without_named(text: str, kind: str) -> tuple[str, int]:
+    """A text without the values behind, or before, the words for this kind; how many they were."""
+    parts = _MARKED.split(text)
+    count = 0
+    for at in range(0, len(parts), 2):
+        spans = _spans(parts[at], kind)
+        count += len(spans)
+        parts[at] = _cut(parts[at], spans, kind)
+    return "".join(parts), count
 
 
-def _spans(text: str, said: re.Pattern[str], kind: str) -> list[tuple[int, int]]:
+def _cut(text: str, spans: list[tuple[int, int]], kind: str) -> str:
+    for start, end in reversed(spans):
+        text = f"{text[:start]}[removed: {kind}]{text[end:]}"
+    return text
+
+
+def _spans(text: str, kind: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
-    for name in said.finditer(text):
-        span = _behind(text, name, kind) or _before(text, name, kind)
+    for name in _names(kind).finditer(text):
+        span = _value_after(text, name, kind) or _value_before(text, name, kind)
         if span is not None and all(
             span[0] >= end or start >= span[1] for start, end in found[-2:]
         ):
@@ -170,7 +161,7 @@ def _link_cjk() -> re.Pattern[str]:
     )
 
 
-def _behind(text: str, name: re.Match[str], kind: str) -> tuple[int, int] | None:
+def _value_after(text: str, name: re.Match[str], kind: str) -> tuple[int, int] | None:
     """Where the value of a name is that stands behind it."""
     start = name.end()
     for link in (_link().match(text, start), _link_cjk().match(text, start)):
@@ -198,7 +189,7 @@ def _is_my() -> re.Pattern[str]:
     )
 
 
-def _before(text: str, name: re.Match[str], kind: str) -> tuple[int, int] | None:
+def _value_before(text: str, name: re.Match[str], kind: str) -> tuple[int, int] | None:
     """Where the value of a name is that stands before it: "hunter2 is my password"."""
     end = name.start()
     offset = max(0, end - 200)
@@ -280,9 +271,7 @@ def _without_cards(text: str) -> tuple[str, int]:
         for run in _CARD.finditer(text)
         for start, end in _cards_in(run[0])
     ]
-    for start, end in reversed(spans):
-        text = f"{text[:start]}[removed: {CARD}]{text[end:]}"
-    return text, len(spans)
+    return _cut(text, spans, CARD), len(spans)
 
 
 def _cards_in(run: str) -> Iterator[tuple[int, int]]:

@@ -97,7 +97,7 @@ _KANA_PAIR = 0.35
 _MIXED_PAIR = 0.7
 _SINGLE = 0.45
 
-_UNSPACED = (
+UNSPACED = (
     "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf"
     "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
@@ -105,7 +105,7 @@ _UNSPACED = (
 _MARKS = "\u0591-\u05bd\u064b-\u065f\u0900-\u0963\u0966-\u0e3e\u0e40-\u109f\u1780-\u17d3"
 _LETTERS = re.compile(r"\w+")
 _WORD = re.compile(rf"(?:[^\W_]|[{_MARKS}])+|[^\w\s\x00-\x7f]")
-_RUN = re.compile(f"[{_UNSPACED}]+")
+UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _CLITIC = re.compile(r"(?<=\w)[’'](?:s|t|m|re|ve|ll|d)\b|(?<=\w)n[’']t\b")
 _ORDINAL = re.compile(r"^(\d+)(?:st|nd|rd|th)$")
@@ -187,7 +187,7 @@ def split(folded_text: str) -> Iterator[tuple[str, bool]]:
         word, end = match[0], 0
         if len(word) == 1 and not word.isalnum() and unicodedata.category(word)[0] != "S":
             continue
-        for run in _RUN.finditer(word):
+        for run in UNSPACED_RUN.finditer(word):
             if run.start() > end:
                 yield word[end : run.start()], False
             yield run[0], True

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from clawkit.memory import node_history
+from clawkit.memory import undo as history
 from clawkit.memory.patrol.replacement import merge, retract, supersede
 from clawkit.memory.patrol.run import RUNNING
 from clawkit.memory.patrol.transcript import ConversationMessage
@@ -35,7 +35,7 @@ def test_a_patrol_does_the_same_on_both_and_can_be_undone(either: Mind) -> None:
     assert dry.steps == outcome.steps
     for n in range(either.history()[-1].n, done, -1):
         with either.database.write(either.being) as unit:
-            node_history.undo(unit, n, NOW + 100, "t")
+            history.undo(unit, n, NOW + 100, "t")
     assert either.rows() == before
 
 
@@ -56,7 +56,7 @@ def test_memories_are_merged_replaced_and_taken_back_on_both(either: Mind) -> No
     assert [node.seq for node in either.nodes()] == [merged.seq, newer.seq]
     for entry in reversed(either.history()[-3:]):
         with either.database.write(either.being) as unit:
-            node_history.undo(unit, entry.n, NOW + 1, "t")
+            history.undo(unit, entry.n, NOW + 1, "t")
     assert [node.seq for node in either.nodes()] == [one.seq, two.seq, three.seq, four.seq]
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from clawkit.errors import BeingError
-from clawkit.memory import node_history
+from clawkit.memory import undo as history
 from clawkit.memory.patrol.replacement import merge, retract
 from clawkit.memory.patrol.topics import Topic, split_off
 from clawkit.memory.records import Change, Entry
@@ -15,7 +15,7 @@ from tests.memory.patrol.minds import NOW, Mind, grown
 
 def _undo(mind: Mind, n: int, **options: bool) -> list[Change]:
     with mind.database.write(mind.being) as unit:
-        return node_history.undo(unit, n, NOW + 100, "token-3", **options)
+        return history.undo(unit, n, NOW + 100, "token-3", **options)
 
 
 def _last(mind: Mind, kind: str) -> int:
@@ -202,7 +202,7 @@ def test_no_memory_ends_before_it_began_when_the_clock_goes_back(mind: Mind) -> 
     (one,) = mind.remember("apples", now=NOW)
     with mind.database.write(mind.being) as unit:
         for n in (3, 2, 1):
-            node_history.undo(unit, n, NOW - 86_400, "t")
+            history.undo(unit, n, NOW - 86_400, "t")
     assert mind.node(one.seq).ended == one.created
 
 

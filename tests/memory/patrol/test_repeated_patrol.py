@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from clawkit.memory import node_history
+from clawkit.memory import undo as history
 from clawkit.memory.patrol.new_memories import remember
 from clawkit.memory.records import MemorySource, Note, Scene
 from clawkit.memory.store import notes
@@ -71,7 +71,7 @@ def test_a_merge_of_what_says_the_same_can_be_undone(mind: Mind) -> None:
     (entry,) = [one for one in mind.history() if one.kind == "merged"]
     assert entry.why == "2 memories that said the same became one"
     with mind.database.write(mind.being) as unit:
-        node_history.undo(unit, entry.n, NOW + 4 * DAY, "t")
+        history.undo(unit, entry.n, NOW + 4 * DAY, "t")
     assert [node.scene.when for node in mind.nodes()] == [(TODAY,), (LATER,)]
     assert mind.patrol(now=NOW + 5 * DAY).steps["repeated"] == 0
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from clawkit.memory import node_history
+from clawkit.memory import undo as history
 from clawkit.memory.embed.builtin import shared
 from clawkit.memory.patrol import topics
 from clawkit.memory.patrol.vectors import catch_up
@@ -179,7 +179,7 @@ def test_topics_can_be_undone_and_are_not_made_again_at_once(either: Mind) -> No
     assert "new topics: " in split.why
     for entry in reversed([one for one in either.history() if one.n >= split.n]):
         with either.database.write(either.being) as unit:
-            node_history.undo(unit, entry.n, NOW + 1, "t")
+            history.undo(unit, entry.n, NOW + 1, "t")
     assert set(either.clusters()) == {"Private"}
     assert either.patrol(now=NOW + DAY).steps["split"] == 0
     assert set(either.clusters()) == {"Private"}
@@ -209,7 +209,7 @@ def test_a_dry_run_says_how_many_topics_there_would_be(real: Mind) -> None:
     real.remember(*LIFE[9:], embedder=shared, cap=0)
     for entry in reversed([one for one in real.history() if one.kind in ("split", "described")]):
         with real.database.write(real.being) as unit:
-            node_history.undo(unit, entry.n, NOW + 1, "t")
+            history.undo(unit, entry.n, NOW + 1, "t")
     with real.database.write(real.being) as unit:
         unit.run("DELETE FROM marks WHERE being = $being AND name = 'topics'")
     dry = real.patrol(dry_run=True)

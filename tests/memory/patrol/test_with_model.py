@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from clawkit.memory.model import decoded, llm
-from clawkit.memory.node_history import undo
 from clawkit.memory.patrol.consolidation import Merge
 from clawkit.memory.patrol.replacement import retract
 from clawkit.memory.patrol.run import PatrolOutcome
@@ -17,6 +16,7 @@ from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.recall.engine import search
 from clawkit.memory.records import Scene
 from clawkit.memory.store import entries
+from clawkit.memory.undo import undo
 from tests.assistant.providers.scripted import Request, Say, Status, scripted_anthropic
 from tests.memory.patrol.minds import NOW, TODAY, Mind, WordEmbedder
 from tests.memory.patrol.test_model import ANTHROPIC_KEY

@@ -114,13 +114,13 @@ def test_the_ledger_counts_and_remembers_what_was_undone(database: Database) -> 
         assert ledger.add(unit, NOW, "death", "faded", "t", [change]) == 1
         assert ledger.add(unit, NOW + 1, "undo", "", "t", []) == 2
         unit.run("UPDATE ledger SET undone_by = 2 WHERE being = $being AND n = 1")
-        first = ledger.one(unit, 1)
+        first = ledger.get(unit, 1)
         assert first is not None
         assert (first.undone_by, first.changes[0].before) == (2, {"status": "active"})
         assert first.changes[0].after == {"status": "dead", "words": "ä \ufffd"}
         assert [entry.n for entry in ledger.latest(unit)] == [2, 1]
         assert [entry.n for entry in ledger.latest(unit, before=2)] == [1]
-        assert ledger.one(unit, 9) is None
+        assert ledger.get(unit, 9) is None
 
 
 def test_touches_add_up_until_they_are_taken(database: Database) -> None:

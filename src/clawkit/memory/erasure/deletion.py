@@ -90,7 +90,7 @@ def erase(store: BeingStore, being: Being, who: ErasureRequest) -> Receipt:
         with store.database.write(being.n) as unit:
             search = PersonSearch(unit, who, now)
             plan = search.plan()
-            _carry_out(unit, search, plan, now)
+            _apply(unit, search, plan, now)
     return msgspec.structs.replace(_receipt(plan, being, now), left_in_file=_scrub(store))
 
 
@@ -108,13 +108,13 @@ def how_matched(person: Person) -> tuple[str, ...]:
     return ("the name as given", *([f"{others} given with --also"] if others else []))
 
 
-def _carry_out(unit: Unit, search: PersonSearch, plan: ErasurePlan, now: float) -> None:
+def _apply(unit: Unit, search: PersonSearch, plan: ErasurePlan, now: float) -> None:
     if plan.is_empty:
         return
     moved = _erase_nodes(unit, plan, now)
     for row in plan.rows:
         _write_row(unit, row)
-    _follow(unit, moved)
+    _repoint(unit, moved)
     _forget_told(unit, search, list(moved))
     touched = {node.cluster for node in (*plan.gone, *(old for old, _ in plan.edited))}
     touched |= {int(row.key) for row in plan.of("clusters")}
@@ -135,7 +135,7 @@ def _erase_nodes(unit: Unit, plan: ErasurePlan, now: float) -> dict[int, int | N
     for at, (old, draft) in enumerate(plan.edited):
         moved[old.seq] = first + at
         drafts.append(msgspec.structs.replace(draft, seq=first + at, id=str(uuid4())))
-    nodes.add(unit, [_following(draft, moved) for draft in drafts])
+    nodes.add(unit, [_repointed(draft, moved) for draft in drafts])
     postings.add(unit, {draft.seq: words_of_node(draft) for draft in drafts})
     postings.remove(unit, moved.keys())
     unit.vectors.remove(list(moved))
@@ -143,13 +143,13 @@ def _erase_nodes(unit: Unit, plan: ErasurePlan, now: float) -> dict[int, int | N
     return moved
 
 
-def _following(node: Node, moved: Mapping[int, int | None]) -> Node:
+def _repointed(node: Node, moved: Mapping[int, int | None]) -> Node:
     if node.successor is None or node.successor not in moved:
         return node
     return msgspec.structs.replace(node, successor=moved[node.successor])
 
 
-def _follow(unit: Unit, moved: Mapping[int, int | None]) -> None:
+def _repoint(unit: Unit, moved: Mapping[int, int | None]) -> None:
     """Whatever points to a node points to where it is now."""
     unit.many(
         "UPDATE nodes SET successor = ? WHERE being = $being AND successor = ? AND ending <> ?",
@@ -187,9 +187,8 @@ def _describe_anew(unit: Unit, search: PersonSearch, touched: set[int]) -> None:
 
 
 def _why(plan: ErasurePlan) -> str:
-    number = len(plan.gone) + len(plan.edited)
-    memories = counted(number, "memory")
-    return f"what was about one person: {memories}, {counted(len(plan.rows), 'entry', 'entries')}"
+    memories = counted(len(plan.gone) + len(plan.edited), "memory")
+    return f"what was about one person: {memories}, {counted(len(plan.rows), 'entry')}"
 
 
 def _receipt(plan: ErasurePlan, being: Being, now: float) -> Receipt:

@@ -13,7 +13,7 @@ from clawkit.memory import people
 from clawkit.memory.erasure.redaction import PERSON, Editor, Person, person, words_of
 from clawkit.memory.records import Change, LedgerEntry, MemorySource, Node, Scene
 from clawkit.memory.store import clusters, ledger, nodes
-from clawkit.memory.store.ledger import AGES, COLUMNS, KEYS, NODES, key_of, stretches_of
+from clawkit.memory.store.ledger import AGES, COLUMNS, KEYS, NODES, key_of, ranges_of
 from clawkit.memory.store.nodes import ERASED
 from clawkit.store.database import Unit, written
 
@@ -167,7 +167,7 @@ class PersonSearch:
     def _node(self, node: Node) -> Node | None:
         source = node.source
         own = source.token in self._tokens and source.speaker in _NOBODY_NAMED
-        found = self.editor.judged(node.scene, source.speaker, source.conversation, own=own)
+        found = self.editor.redacted(node.scene, source.speaker, source.conversation, own=own)
         if found is None:
             return None
         told = MemorySource(found.speaker, source.token, found.conversation, source.message)
@@ -229,7 +229,7 @@ class PersonSearch:
             return None if text is None else {**row, "body": text, **self._place(row)}
         scene = msgspec.json.decode(row["body"], type=Scene)
         own = own and row["speaker"] in _NOBODY_NAMED
-        found = self.editor.judged(scene, row["speaker"], row["conversation"], own=own)
+        found = self.editor.redacted(scene, row["speaker"], row["conversation"], own=own)
         if found is None:
             return None
         body = row["body"] if found.scene == scene else written(found.scene)
@@ -357,7 +357,7 @@ def _every_node(unit: Unit) -> Iterator[Node]:
 def _moved(change: Change, moved: Mapping[int, int | None]) -> Change | None:
     """A change of nodes with their numbers of now; None where none of them is left."""
     sides = tuple(_successor(row, moved) for row in (change.before, change.after))
-    places = stretches_of(change.key)
+    places = ranges_of(change.key)
     firsts = [first for first, _ in places]
     inside = [
         seq for seq in moved if seq <= places[bisect(firsts, seq) - 1][1] and seq >= firsts[0]

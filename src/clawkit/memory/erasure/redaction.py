@@ -83,7 +83,7 @@ class PersonMatcher:
     def spans(self, text: str) -> list[Span]:
         """Where the names stand, in their order."""
         plain, places = _folded(text)
-        found = sorted(span for form in self._forms for span in form.sure(text, plain, places))
+        found = sorted(span for form in self._forms for span in form.exact(text, plain, places))
         apart: list[Span] = []
         for start, end in found:
             if apart and start < apart[-1][1]:
@@ -109,7 +109,7 @@ class PersonMatcher:
     def maybe(self, text: str) -> list[str]:
         """The names in a text that may be this person's, as they stand there."""
         plain, places = _folded(text)
-        found = [span for part in self._parts for span in part.loose(text, plain, places)]
+        found = [span for part in self._parts for span in part.partial(text, plain, places)]
         apart = self.spans(text)
         names: dict[Span, str] = {}
         for start, end in sorted(found, key=lambda span: span[0] - span[1]):
@@ -133,31 +133,31 @@ class _Form:
         self.parts = [word for word in ends if len(word) >= _SHORTEST_PART]
         # Frau Albrecht is not Herr Albrecht, but Dr. Kim Nguyen is Kim Nguyen.
         needed = titles if len(words) == 1 else []
-        self._pattern = re.compile(_way(form, words, needed))
+        self._pattern = re.compile(_name_pattern(form, words, needed))
 
-    def sure(self, text: str, plain: str, places: Places) -> Iterator[Span]:
+    def exact(self, text: str, plain: str, places: Places) -> Iterator[Span]:
         """Where this name stands and nobody else's can."""
         for match in self._pattern.finditer(plain):
-            start, end = _place(match.span(), places)
+            start, end = _original_span(match.span(), places)
             ending = match["ending"]
             if not self._is_written_as_name(text, match, places):
                 continue
             if ending == "s" and not _is_genitive(text, match, end):
                 continue
-            whole = _longer(text, start, end, spaced=self._alone, after=not ending)
+            whole = _whole_name(text, start, end, spaced=self._alone, after=not ending)
             if whole == (start, end) or text.isupper():
                 yield start, end
 
-    def loose(self, text: str, plain: str, places: Places) -> Iterator[Span]:
+    def partial(self, text: str, plain: str, places: Places) -> Iterator[Span]:
         """Where it stands, with the longer name that it is a part of."""
         for match in self._pattern.finditer(plain):
             if self._is_written_as_name(text, match, places):
-                start, end = _place(match.span(), places)
+                start, end = _original_span(match.span(), places)
                 after = not match["ending"] or match["ending"] == "s"
-                yield _longer(text, start, end, spaced=True, after=after)
+                yield _whole_name(text, start, end, spaced=True, after=after)
 
     def _is_written_as_name(self, text: str, match: re.Match[str], places: Places) -> bool:
-        first = text[_place(match.span("name"), places)[0]]
+        first = text[_original_span(match.span("name"), places)[0]]
         return first == first.upper() or not (self._is_word or match["ending"] == "s")
 
 
@@ -187,7 +187,7 @@ def _decomposed(letter: str) -> str:
     return letter.casefold()
 
 
-def _place(span: Span, places: Places) -> Span:
+def _original_span(span: Span, places: Places) -> Span:
     return places[span[0]], places[span[1]]
 
 
@@ -201,23 +201,23 @@ def _is_phrase(form: str, words: list[str]) -> bool:
     return first in _BEFORE_NOUNS and (first in _NOBODYS or form[0].islower())
 
 
-def _way(form: str, words: list[str], titles: list[str]) -> str:
+def _name_pattern(form: str, words: list[str], titles: list[str]) -> str:
     """The pattern of a name in a folded text."""
     if _UNSPACED.search(form):
         kinds = dict.fromkeys(unicodedata.normalize(kind, form) for kind in ("NFC", "NFD"))
         ways = (r"\s*".join(map(re.escape, _folded(one)[0].split())) for one in kinds)
         return rf"(?P<name>{'|'.join(ways)})(?P<ending>)"
-    name = _letters(words[0])
+    name = _spelling_pattern(words[0])
     for last, word in pairwise(words):
         between = r"\.?\s*" if len(last) == 1 else r"\s*"  # J. R. Smith
-        name += rf"(?:{between}|[._-]){_letters(word)}"
+        name += rf"(?:{between}|[._-]){_spelling_pattern(word)}"
     before = rf"(?<!{_LETTER})(?:{_TITLE})*"
     if titles:
         before += rf"(?:{'|'.join(titles)})(?:\.\s*|\s+)(?:{_TITLE})*"
     return rf"{before}(?P<name>{name})(?P<ending>'s|s|')?(?!{_LETTER})(?!'{_LETTER}{{2}})"
 
 
-def _letters(word: str) -> str:
+def _spelling_pattern(word: str) -> str:
     """A word in the ways it can be spelled: ü as ue, with accents or without."""
     found: list[str] = []
     at = 0
@@ -243,7 +243,7 @@ def _is_genitive(text: str, match: re.Match[str], end: int) -> bool:
     return text[end : end + 1] == " " and next_letter.isupper() and name not in _WORDS["with_s"]
 
 
-def _longer(text: str, start: int, end: int, *, spaced: bool, after: bool) -> Span:
+def _whole_name(text: str, start: int, end: int, *, spaced: bool, after: bool) -> Span:
     """The whole of a name of which a part was found; `spaced`: words beside it belong to it."""
     found = _WORD_BEFORE.search(text, max(0, start - 60), start)
     if found and found[1][0].isupper():
@@ -338,7 +338,7 @@ class Editor(PersonMatcher):
             return [self.data(one) for one in cast("list[Any]", value)]
         return value
 
-    def judged(
+    def redacted(
         self, scene: Scene, speaker: str, conversation: str, *, own: bool
     ) -> RedactedScene | None:
         """What stays of a scene, if anything; `own` where this person said it."""
@@ -404,7 +404,7 @@ class Editor(PersonMatcher):
                 piece = text[first:last]
                 goes = whole or any(here < last and first < there for here, there in names)
                 goes = goes or (said and speaks_of_self(piece))
-                goes = goes or (dropped and _follows(piece, within=at > 0))
+                goes = goes or (dropped and _continues(piece, within=at > 0))
                 yield piece, goes
                 dropped = goes or (dropped and not piece.strip())
 
@@ -428,7 +428,7 @@ def _clauses(text: str, start: int, end: int) -> Iterable[Span]:
         yield start, end
 
 
-def _follows(piece: str, *, within: bool) -> bool:
+def _continues(piece: str, *, within: bool) -> bool:
     """Whether words make no sense, or go on about the same person, without those before them."""
     return bool(_GOES_ON.match(piece) or (within and _LINKED.match(piece)))
 

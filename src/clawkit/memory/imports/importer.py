@@ -20,7 +20,7 @@ from clawkit.memory.imports.readers import (
 from clawkit.memory.patrol import PatrolContext
 from clawkit.memory.patrol.new_memories import KnownScenes, cleaned, remember, remember_waiting
 from clawkit.memory.patrol.scenes import extract, hear
-from clawkit.memory.patrol.transcript import ConversationMessage, numbered, unheard
+from clawkit.memory.patrol.transcript import ConversationMessage, as_history, not_kept
 from clawkit.memory.patrol.vectors import ahead
 from clawkit.memory.records import USER, Being, HistoryMessage, MemorySource, Note, Scene
 from clawkit.memory.relationships import RELATIONSHIP, relate
@@ -67,23 +67,23 @@ def bring(
 
     What the Being knows is left as it is, and what it has taken back does not return.
     """
-    bringing = _Bringing(store, being, dry_run=dry_run)
+    importing = _Import(store, being, dry_run=dry_run)
     try:
-        return bringing.all(reading, advance)
+        return importing.all(reading, advance)
     except QuotaError as error:
-        raise QuotaError(f"{error}{bringing.so_far()}") from None
+        raise QuotaError(f"{error}{importing.so_far()}") from None
 
 
-class _Bringing:
+class _Import:
     def __init__(self, store: BeingStore, being: Being, *, dry_run: bool) -> None:
         self._store = store
         self._database = store.limited
         self._being = being
         self._dry_run = dry_run
         with self._database.read(being.n) as unit:
-            self._before = _Before(unit)
+            self._before = _KnownBefore(unit)
             self._first = nodes.top(unit)
-        self._sieve = SecretFilter(store.database, being)
+        self._filter = SecretFilter(store.database, being)
         self._memories = self._messages = self._relations = self._known = 0
 
     def all(self, reading: ImportedFiles, advance: Advance) -> ImportResult:
@@ -102,7 +102,7 @@ class _Bringing:
             advance(done, total)
         for relation in reading.relations:
             self._relate(relation)
-        removed = tuple(self._sieve.removed)
+        removed = tuple(self._filter.removed)
         return ImportResult(self._memories, self._messages, self._relations, self._known, removed)
 
     def so_far(self) -> str:
@@ -111,7 +111,7 @@ class _Bringing:
         if not made:
             return ""
         return (
-            f". {counted(made, 'memory', 'memories')} of this import came before and stayed: "
+            f". {counted(made, 'memory')} of this import came before and stayed: "
             "import the same again when there is room, and the rest comes"
         )
 
@@ -121,7 +121,7 @@ class _Bringing:
 
     def _remember(self, kept: Sequence[ImportedMemory]) -> None:
         """Make memories of those that are new."""
-        sift = self._sieve.scene
+        sift = self._filter.scene
         kept = [msgspec.structs.replace(one, scene=sift(one.scene)) for one in kept]
         with self._database.read(self._being.n) as unit:
             new = self._new(unit, kept)
@@ -155,10 +155,10 @@ class _Bringing:
         """Keep what was said in a conversation, and note what it tells."""
         now = self._store.clock()
         caller = Caller(token=TOKEN, conversation=name)
-        given = self._sieve.messages(list(_in_time(spoken)), caller, now)
-        said = numbered(given, name, now)
+        given = self._filter.messages(list(_in_time(spoken)), caller, now)
+        said = as_history(given, name, now)
         with self._database.read(self._being.n) as unit:
-            new = unheard(unit, said)
+            new = not_kept(unit, said)
         self._messages += len(new)
         self._known += len(said) - len(new)
         if self._dry_run:
@@ -172,7 +172,7 @@ class _Bringing:
 
     def _relate(self, relation: ImportedRelation) -> None:
         """Add to what an entity is to this Being; what is there stays."""
-        told = [self._sieve.text(line) for line in relation.lines]
+        told = [self._filter.text(line) for line in relation.lines]
         with self._database.write(self._being.n) as unit:
             there = entries.found(unit, RELATIONSHIP, relation.entity)
             there = [one for one in there if one.data.get("type") == relation.kind]
@@ -188,7 +188,7 @@ class _Bringing:
                 relate(unit, relation.entity, relation.kind, content, "upsert", _CALLER, now)
 
 
-class _Before:
+class _KnownBefore:
     """What was imported before, or known at some time: also what has been taken back since."""
 
     def __init__(self, unit: Unit) -> None:

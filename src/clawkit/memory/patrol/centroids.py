@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -17,6 +18,7 @@ from clawkit.memory.records import Change, Cluster, Node, Scene
 from clawkit.memory.store import clusters, nodes
 from clawkit.store.database import Unit
 from clawkit.text.normalization import shortened
+from clawkit.text.tables import table, unbroken
 
 if TYPE_CHECKING:
     from clawkit.store.arrays import Floats
@@ -33,16 +35,6 @@ _MODELS = "SELECT n, model FROM clusters WHERE being = $being"
 _MOST_IN_A_MEAN = 4096
 _NEAR_FROM_ORIGIN = 0.3
 _ROUNDING = 1e-4  # vectors are kept in half precision
-_BUSINESS = re.compile(
-    r"\b(work(s|ed|ing)?|job|office|colleagues?|co-?workers?|boss|manager|client|clients|customers?"
-    r"|project|projects|meeting|meetings|deadline|contract|invoice|budget|company|business|team"
-    r"|sprint|release|deploy\w*|server|servers|database|production|release|repository|code|bug"
-    r"|bugs|sales|marketing|revenue|salary|interview|startup|investors?|stakeholders?|quarterly"
-    r"|presentation|report|roadmap|product|api|software|engineer\w*)\b"
-    r"|仕事|会社|職場|同僚|上司|部下|会議|打ち合わせ|取引先|顧客|案件|契約|請求|予算|納期|締め切り|締切"
-    r"|売上|営業|開発|リリース|サーバー|プロジェクト|出張|給料|面接|業務|弊社|御社|社長|部長|課長",
-    re.IGNORECASE,
-)
 
 
 def add(unit: Unit, name: str, parent: int | None, digest: str = "") -> tuple[Cluster, Change]:
@@ -65,7 +57,12 @@ def root(unit: Unit, name: str) -> int:
 def root_for(scene: Scene) -> str:
     """Which root a scene belongs to when it is near to nothing."""
     words = " ".join((scene.action, scene.setting, *scene.themes))
-    return BUSINESS if _BUSINESS.search(words) else PRIVATE
+    return BUSINESS if _business().search(words) else PRIVATE
+
+
+@cache
+def _business() -> re.Pattern[str]:
+    return re.compile(unbroken(table("importance")["business"]), re.IGNORECASE)
 
 
 def nearest(unit: Unit, model: str, vectors: Floats) -> list[int | None]:

@@ -19,9 +19,9 @@ import msgspec
 
 from clawkit.memory.model import DATA_ONLY, decoded, listed
 from clawkit.memory.patrol import PatrolContext
-from clawkit.memory.patrol.lifecycle import cap_of
+from clawkit.memory.patrol.lifecycle import step_cap
 from clawkit.memory.patrol.new_memories import folded_names, sharing_rarest_words
-from clawkit.memory.patrol.replacement import merge, merged_scene, outdate
+from clawkit.memory.patrol.replacement import end, merge, merged_scene
 from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.patrol.vectors import Embed, ahead
 from clawkit.memory.records import Node
@@ -54,7 +54,7 @@ def merge_repeated(unit: Unit, run: PatrolContext) -> int:
     """
     after = int(unit.mark(_LOOKED_AT_REPEATED) or 0)
     new = nodes.page(unit, statuses=("active",), order="seq", limit=_MOST_REPEATED, after=after)
-    left, done, merged = cap_of(unit, run.cap), after, 0
+    left, done, merged = step_cap(unit, run.cap), after, 0
     for node, same in _same(unit, new):
         if same and (not left or (len(same) > left and merged)):
             break
@@ -157,7 +157,7 @@ def _stands_alone(node: Node) -> bool:
 
 def _merge(unit: Unit, same: Sequence[Node], run: PatrolContext) -> None:
     newest = same[-1]
-    why = f"{counted(len(same), 'memory', 'memories')} that said the same became one"
+    why = f"{counted(len(same), 'memory')} that said the same became one"
     embed, words = _same_vector(unit, newest, run.model), newest.scene.action
     merge(unit, same, words, now=run.now, token=run.token, embed=embed, why=why)
 
@@ -217,7 +217,7 @@ def consolidate(run: PatrolContext, llm: Llm) -> int:
     embed = ahead(run.database, run.being, run.embedder, scenes)
     with run.database.write(run.being) as unit:
         found = [(g, one) for g, one in wanted if _still_there(unit, g)]
-        current, later = _within(found, cap_of(unit, run.cap))
+        current, later = _within(found, step_cap(unit, run.cap))
         for group, one in current:
             why = f"a patrol merged {len(group)} memories that say the same"
             said = (one.summary, one.feeling)
@@ -292,7 +292,7 @@ def _settle(unit: Unit, looked_at: list[Node], now: float, token: str) -> None:
     fresh = [seq for seq, node in found.items() if node.fresh and node.ended is None]
     if fresh:
         change = set_nodes(unit, fresh, {"fresh": 1}, {"fresh": 0})
-        why = f"{counted(len(fresh), 'memory', 'memories')} looked at"
+        why = f"{counted(len(fresh), 'memory')} looked at"
         ledger.add(unit, now, "settled", why, token, [change])
 
 
@@ -384,7 +384,8 @@ def _end(unit: Unit, by: Node, old: Node, now: float, token: str) -> bool:
     there = nodes.fetch(unit, [by.seq, old.seq])
     if len(there) < 2 or any(node.ended is not None for node in there.values()):
         return False
-    outdate(unit, old, by, now=now, token=token, why=f"a newer memory says: {_said(by)[:200]}")
+    why = f"a newer memory says: {_said(by)[:200]}"
+    end(unit, old, by, "superseded", now=now, token=token, why=why)
     return True
 
 

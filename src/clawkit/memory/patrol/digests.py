@@ -95,7 +95,7 @@ def _learn(unit: Unit, described: Collection[int], named: Collection[int], now: 
     known, replace = topics.known(unit), msgspec.structs.replace
     new = {n: replace(known[n], described=now[n]) for n in described}
     new |= {n: replace(new[n], named=now[n][0], by="model") for n in named}
-    topics.learn(unit, new)
+    topics.save_states(unit, new)
 
 
 def _write(
@@ -119,7 +119,7 @@ def _write(
             old = {column: before[column] for column in new}
             changes.append(Change("clusters", str(cluster.n), old, new))
     if changes:
-        why = f"{counted(len(changes), 'topic', 'topics')} described"
+        why = f"{counted(len(changes), 'topic')} described"
         ledger.add(unit, run.now, "described", why, run.token, changes)
     return len(changes)
 

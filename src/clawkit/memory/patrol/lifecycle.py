@@ -75,14 +75,14 @@ def revive(unit: Unit, now: float, token: str) -> int:
     age = Age(now)
     alive = [(seq, sessions) for seq, sessions, *life in rows if not age.is_faint(*life)]
     if alive:
-        changes = back_to_life(unit, alive, "dead")
-        why = f"{counted(len(alive), 'memory', 'memories')} asked for while dead"
+        changes = reactivate(unit, alive, "dead")
+        why = f"{counted(len(alive), 'memory')} asked for while dead"
         ledger.add(unit, now, "revived", why, token, changes)
         centroids.recompute(unit, centroids.clusters_of(unit, [seq for seq, _ in alive]))
     return len(alive)
 
 
-def back_to_life(unit: Unit, found: Sequence[tuple[int, int]], was: str) -> list[Change]:
+def reactivate(unit: Unit, found: Sequence[tuple[int, int]], was: str) -> list[Change]:
     """Make memories active: their number and their `session_count`, which begins anew."""
     changes: list[Change] = []
     for seq, sessions in found:
@@ -131,7 +131,7 @@ def _age(unit: Unit, first: int, after: int, now: float, token: str) -> int:
         return 0
     unit.run(f"UPDATE nodes SET session_count = session_count + 1 WHERE {part}", first, after)
     change = Change(AGES, key_of(seqs), {"by": 0}, {"by": 1})
-    why = f"{counted(len(seqs), 'memory', 'memories')} grew one patrol older"
+    why = f"{counted(len(seqs), 'memory')} grew one patrol older"
     ledger.add(unit, now, "aged", why, token, [change])
     return len(seqs)
 
@@ -151,7 +151,7 @@ class Faded(msgspec.Struct, frozen=True):
     left: int = 0
 
 
-def cap_of(unit: Unit, cap: int | None) -> int:
+def step_cap(unit: Unit, cap: int | None) -> int:
     """How many memories one step may take: what is asked for, else twenty or a tenth."""
     if cap is not None:
         return cap
@@ -162,9 +162,9 @@ def cap_of(unit: Unit, cap: int | None) -> int:
 def fade(unit: Unit, found: Sequence[int], run: PatrolContext) -> Faded:
     """Let go what has faded, one step at a time; `found` is what was faint a moment ago."""
     spared, over = _dying(unit, run.now)
-    dead = sorted(over[: cap_of(unit, run.cap)])
+    dead = sorted(over[: step_cap(unit, run.cap)])
     dying = _still_faint(unit, found, run.now)
-    changes: list[Change] = back_to_life(unit, spared, "dying")
+    changes: list[Change] = reactivate(unit, spared, "dying")
     if dead:
         changes.append(set_nodes(unit, dead, {"status": "dying"}, {"status": "dead"}))
     if dying:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import msgspec
@@ -23,7 +23,6 @@ from clawkit.memory.patrol.vectors import ahead, texts_of, vectors_of
 from clawkit.memory.recall.index_text import words_of_node
 from clawkit.memory.records import Change, MemorySource, Node, Note, Scene
 from clawkit.memory.store import ledger, nodes, notes, postings, reads
-from clawkit.memory.store.ledger import made
 from clawkit.store.database import Unit, keepable
 from clawkit.text.counts import counted
 from clawkit.text.tokenizer import folded, folded_words, terms
@@ -149,8 +148,8 @@ def keep(
     """Keep new nodes, whose numbers are given here; one without a cluster joins the nearest."""
     if not drafts:
         return [], []
-    scenes = [draft.scene for draft in drafts]
-    texts = texts_of(unit, scenes, [draft.source.speaker for draft in drafts])
+    scenes, speakers = [one.scene for one in drafts], [one.source.speaker for one in drafts]
+    texts = texts_of(unit, scenes, speakers)
     vectors = vectors_of(embed, texts)
     near: list[int | None] = [None] * len(drafts)
     if embed is not None and vectors is not None:
@@ -158,20 +157,20 @@ def keep(
     roots: dict[str, int] = {}
     first = nodes.reserve(unit, len(drafts))
     kept: list[Node] = []
-    for at, draft in enumerate(drafts):
-        cluster = draft.cluster or near[at]
+    for at, one in enumerate(drafts):
+        cluster = one.cluster or near[at]
         if not cluster:
-            name = centroids.root_for(draft.scene)
+            name = centroids.root_for(one.scene)
             if name not in roots:
                 roots[name] = centroids.root(unit, name)
             cluster = roots[name]
-        kept.append(msgspec.structs.replace(draft, seq=first + at, cluster=cluster))
+        kept.append(msgspec.structs.replace(one, seq=first + at, cluster=cluster))
     nodes.add(unit, kept)
     postings.add(unit, {node.seq: words_of_node(node) for node in kept})
     if embed is not None and vectors is not None:
         unit.vectors.put(embed.model, [node.seq for node in kept], vectors)
         centroids.recompute(unit, {node.cluster for node in kept}, embed.model)
-    return kept, [made(node.seq for node in kept)]
+    return kept, [ledger.created(node.seq for node in kept)]
 
 
 _AT_ONCE = 1000
@@ -203,13 +202,14 @@ def remember(
             continue
         later[note.id] = seen.place(scene, note.source, len(drafts))
         if later[note.id] == len(drafts):
-            drafts.append(_draft(note, scene, now))
+            # A clock that went back must not make a memory that is younger than now.
+            drafts.append(draft(scene, min(note.created, now), note.source))
     people.learn(unit, given)
     kept, changes = keep(unit, drafts, embed)
     became |= {note: kept[at].seq for note, at in later.items()}
     notes.became(unit, became)
     if changes:
-        why = counted(len(kept), "new memory", "new memories")
+        why = counted(len(kept), "new memory")
         ledger.add(unit, now, "remembered", why, token, changes)
     return kept
 
@@ -238,15 +238,23 @@ def cleaned(scene: Scene) -> Scene:
     """The scene without what recall has put into it and what no store can hold."""
     weight = scene.importance
     return Scene(
-        action=keepable(without_recall(scene.action)).strip(),
-        actors=tuple(keepable(name).strip() for name in scene.actors if name.strip()),
-        when=tuple(keepable(day).strip() for day in scene.when if day.strip()),
-        setting=keepable(without_recall(scene.setting)).strip(),
-        feeling=keepable(without_recall(scene.feeling)).strip(),
-        themes=tuple(keepable(theme).strip() for theme in scene.themes if theme.strip()),
+        action=_cleaned_text(scene.action),
+        actors=_cleaned_names(scene.actors),
+        when=_cleaned_names(scene.when),
+        setting=_cleaned_text(scene.setting),
+        feeling=_cleaned_text(scene.feeling),
+        themes=_cleaned_names(scene.themes),
         importance=min(1.0, max(0.0, weight)) if math.isfinite(weight) else 0.5,
-        context=keepable(without_recall(scene.context)).strip(),
+        context=_cleaned_text(scene.context),
     )
+
+
+def _cleaned_text(text: str) -> str:
+    return keepable(without_recall(text)).strip()
+
+
+def _cleaned_names(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(keepable(name).strip() for name in names if name.strip())
 
 
 def touch(unit: Unit, node: Node, now: float) -> None:
@@ -255,14 +263,6 @@ def touch(unit: Unit, node: Node, now: float) -> None:
     nodes.touch(unit, {node.seq: times}, max(now, node.last_activated))
 
 
-def _draft(note: Note, scene: Scene, now: float) -> Node:
-    # A clock that went back must not make a memory that is younger than now.
-    created = min(note.created, now)
-    return Node(
-        seq=0,
-        id=str(uuid4()),
-        scene=scene,
-        created=created,
-        source=note.source,
-        last_activated=created,
-    )
+def draft(scene: Scene, created: float, source: MemorySource, **values: Any) -> Node:
+    """A new node, which gets its number when it is kept."""
+    return Node(0, str(uuid4()), scene, created, source, last_activated=created, **values)

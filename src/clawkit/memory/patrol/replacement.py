@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
-from uuid import uuid4
+from typing import TYPE_CHECKING, Literal
 
 from clawkit.errors import BeingError
 from clawkit.memory.patrol import centroids
-from clawkit.memory.patrol.new_memories import cleaned, keep, union
+from clawkit.memory.patrol.new_memories import cleaned, draft, keep, union
 from clawkit.memory.records import MemorySource, Node, Scene
 from clawkit.memory.store import ledger, nodes
 from clawkit.memory.store.ledger import set_nodes
@@ -43,24 +42,19 @@ def merge(
     scene = merged_scene(olds, summary, feeling)
     if not scene.action:
         raise BeingError("the summary of a merge is empty: say what the merged memory is")
-    draft = Node(
-        seq=0,
-        id=str(uuid4()),
-        scene=scene,
-        created=_moment(olds, now),
-        source=MemorySource(
-            speaker=_common(node.source.speaker for node in olds),
-            token=token,
-            conversation=_common(node.source.conversation for node in olds),
-        ),
+    speaker = _common(node.source.speaker for node in olds)
+    conversation = _common(node.source.conversation for node in olds)
+    new = draft(
+        scene,
+        _moment(olds, now),
+        MemorySource(speaker, token, conversation),
         cluster=Counter(node.cluster for node in olds).most_common(1)[0][0],
         fresh=False,
         pinned=any(node.pinned for node in olds),
         reactivation_count=max(node.reactivation_count for node in olds),
-        last_activated=_moment(olds, now),
     )
     reason = why or f"{len(olds)} memories merged into one"
-    return _replace(unit, olds, draft, "merged", reason, now, token, embed)
+    return _replace(unit, olds, new, "merged", reason, now, token, embed)
 
 
 def merged_scene(merged: Sequence[Node], summary: str, feeling: str = "") -> Scene:
@@ -90,8 +84,6 @@ def supersede(
     now: float,
     token: str,
     embed: Embed | None = None,
-    source: MemorySource | None = None,
-    why: str = "",
 ) -> Node:
     """Another memory in the place of one that is no longer so."""
     olds = _current(unit, [old])
@@ -99,18 +91,10 @@ def supersede(
     if not scene.action:
         raise BeingError("what a memory is replaced with is empty: say what is so now")
     (old,) = olds
-    draft = Node(
-        seq=0,
-        id=str(uuid4()),
-        scene=scene,
-        created=_moment(olds, now),
-        source=source or MemorySource(old.source.speaker, token, old.source.conversation),
-        cluster=old.cluster,
-        pinned=old.pinned,
-        last_activated=_moment(olds, now),
-    )
-    reason = why or "replaced by what is so now"
-    return _replace(unit, olds, draft, "superseded", reason, now, token, embed)
+    source = MemorySource(old.source.speaker, token, old.source.conversation)
+    new = draft(scene, _moment(olds, now), source, cluster=old.cluster, pinned=old.pinned)
+    why = "replaced by what is so now"
+    return _replace(unit, olds, new, "superseded", why, now, token, embed)
 
 
 def retract(
@@ -129,18 +113,17 @@ def retract(
     return olds
 
 
-def correct(unit: Unit, old: Node, by: Node, *, now: float, token: str) -> None:
-    """End a memory that was wrong; another one, which is there already, is right."""
-    _end(unit, old, by, "corrected", "corrected", now, token)
-
-
-def outdate(unit: Unit, old: Node, by: Node, *, now: float, token: str, why: str = "") -> None:
-    """End a memory that was true until another one, which is there already, began to be."""
-    reason = why or "no longer so: a newer memory says what is"
-    _end(unit, old, by, "superseded", reason, now, token)
-
-
-def _end(unit: Unit, old: Node, by: Node, ending: str, why: str, now: float, token: str) -> None:
+def end(
+    unit: Unit,
+    old: Node,
+    by: Node,
+    ending: Literal["corrected", "superseded"],
+    *,
+    now: float,
+    token: str,
+    why: str,
+) -> None:
+    """End a memory in favour of one that is there already: it was wrong, or true until then."""
     olds = _current(unit, [old])
     after = {"ended": _moment(olds, by.created), "ending": ending, "successor": by.seq}
     change = set_nodes(unit, [old.seq], _CURRENT, after)
@@ -151,15 +134,15 @@ def _end(unit: Unit, old: Node, by: Node, ending: str, why: str, now: float, tok
 def _replace(
     unit: Unit,
     olds: list[Node],
-    draft: Node,
+    new: Node,
     ending: str,
     why: str,
     now: float,
     token: str,
     embed: Embed | None,
 ) -> Node:
-    (new,), changes = keep(unit, [draft], embed)
-    after = {"ended": draft.created, "ending": ending, "successor": new.seq}
+    (new,), changes = keep(unit, [new], embed)
+    after = {"ended": new.created, "ending": ending, "successor": new.seq}
     ended = set_nodes(unit, [node.seq for node in olds], _CURRENT, after)
     ledger.add(unit, now, ending, why, token, [*changes, ended])
     centroids.refresh(unit, {new.cluster, *(node.cluster for node in olds)})

@@ -11,6 +11,7 @@ import logging
 import re
 from collections.abc import Collection, Sequence
 from datetime import date
+from functools import cache
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -23,10 +24,10 @@ from clawkit.memory.patrol.new_memories import cleaned, remember, union
 from clawkit.memory.patrol.transcript import (
     ConversationMessage,
     after_marker,
-    numbered,
+    as_history,
+    is_said_anew,
+    not_kept,
     own_words,
-    said_anew,
-    unheard,
 )
 from clawkit.memory.patrol.vectors import ahead
 from clawkit.memory.people import known
@@ -35,6 +36,7 @@ from clawkit.memory.store import messages as stored
 from clawkit.memory.store import notes
 from clawkit.store.database import Unit, keepable
 from clawkit.text.calendar import day_of, resolved
+from clawkit.text.tables import table, unbroken
 from clawkit.text.tokenizer import pieces, sentences, terms
 
 if TYPE_CHECKING:
@@ -48,49 +50,7 @@ _RELATION = re.compile(
 )
 
 
-_USUAL = 0.5
-
-_WEIGHTS = (
-    (
-        0.85,
-        (
-            r"\b(remember (that|this)|don't forget|keep in mind|note that|never forget)\b"
-            r"|覚えて(おい)?て|忘れないで"
-        ),
-    ),
-    (
-        0.8,
-        (
-            r"\b(allerg\w+|diagnos\w+|pregnan\w+|died|passed away|funeral|cancer|surgery|divorc\w+"
-            r"|married|wedding|engaged|born|my name is|call me|birthday|medication)\b"
-            r"|アレルギー|妊娠|亡くな|葬儀|手術|離婚|結婚|婚約|生まれ|名前は|と呼んで|誕生日|病気|薬"
-        ),
-    ),
-    (
-        0.7,
-        (
-            r"\b(decided|decision|agreed|deadline|from now on|moved to|moving to|new job|quit|hired"
-            r"|fired|promoted|i live in|i work (at|for|as|in)|always|never|password|address"
-            r"|let's go with)\b"
-            r"|決め|決まり|決定|締め切り|締切|今後は|これからは|引っ越|転職|退職|昇進|住んで|勤め|働いて"
-        ),
-    ),
-    (
-        0.6,
-        (
-            r"\b(like|likes|love|loves|prefer|prefers|hate|hates|dislike|favou?rite|enjoy|wife"
-            r"|husband|daughter|son|mother|father|mom|mum|dad|sister|brother|dog|cat|partner"
-            r"|girlfriend|boyfriend|child|children|kids)\b"
-            r"|好き|嫌い|苦手|得意|妻|夫|娘|息子|母|父|兄|姉|弟|妹|犬|猫|彼女|彼氏|子供|子ども"
-        ),
-    ),
-)
-_WEIGHED = tuple((weight, re.compile(words, re.IGNORECASE)) for weight, words in _WEIGHTS)
-_PASSING = re.compile(
-    r"\b(right now|at the moment|this morning|tonight|a bit|just (now|got|had))\b"
-    r"|今は|いまは|さっき",
-    re.IGNORECASE,
-)
+_USUAL_IMPORTANCE = 0.5
 
 
 class ScenePiece(msgspec.Struct, frozen=True):
@@ -100,7 +60,7 @@ class ScenePiece(msgspec.Struct, frozen=True):
     message: str
 
 
-def facts(
+def message_pieces(
     said: HistoryMessage, speaker: str, people: Collection[str], before: str = ""
 ) -> list[ScenePiece]:
     """The pieces of one message, in their order; `before` is what was said before it."""
@@ -124,10 +84,14 @@ def facts(
 
 def importance(text: str) -> float:
     """Between 0 and 1: what changes a life or was asked to be kept weighs most."""
-    for weight, words in _WEIGHED:
-        if words.search(text):
-            return weight
-    return _USUAL - 0.1 if _PASSING.search(text) else _USUAL
+    found = (weight for weight, words in _weights() if words.search(text))
+    return next(found, _USUAL_IMPORTANCE)
+
+
+@cache
+def _weights() -> list[tuple[float, re.Pattern[str]]]:
+    weights = table("importance")["weights"]
+    return [(one["weight"], re.compile(unbroken(one["words"]), re.IGNORECASE)) for one in weights]
 
 
 def ending_of(text: str) -> str:
@@ -200,18 +164,18 @@ def hear(
     """Keep messages, and remember what people say in those that are new."""
     database, being, now, caller = run.database, run.being, run.now, run.caller
     conversation = keepable(caller.conversation)
-    said = numbered(messages, conversation, now, caller.person)
+    said = as_history(messages, conversation, now, caller.person)
     if marker is None:
         with database.read(being) as unit:
-            if said_anew(unit, said, conversation, now):
-                said = numbered(messages, conversation, now, caller.person, anew=True)
+            if is_said_anew(unit, said, conversation, now):
+                said = as_history(messages, conversation, now, caller.person, anew=True)
     speakers = {
         one.id: keepable(message.speaker) or caller.person or USER
         for one, message in zip(said, messages, strict=True)
     }
     after = after_marker(said, marker)
     with database.read(being) as unit:
-        new = unheard(unit, after)
+        new = not_kept(unit, after)
         people = known(unit).names
         before = stored.last_before(unit, said[0], conversation, caller.token) if said else ""
     fresh = [one for one in after if one.id in new]
@@ -220,7 +184,7 @@ def hear(
     scenes = [note.scene for note in notes_.values() if note.scene]
     embed = ahead(database, being, run.embedder, scenes, [*speakers.values()])
     with database.write(being) as unit:
-        still = unheard(unit, after)
+        still = not_kept(unit, after)
         stored.add(unit, said, caller.token)
         kept = [note for fact, note in notes_.items() if fact.message in still]
         notes.add(unit, kept)
@@ -239,7 +203,7 @@ def extract(
     """The pieces of messages as scenes, and who annotated them: a model or rules."""
     found: list[ScenePiece] = []
     for one in said:
-        found += facts(one, speakers[one.id], people, before)
+        found += message_pieces(one, speakers[one.id], people, before)
         before = one.text
     if not found:
         return found, "nothing new"
@@ -264,12 +228,12 @@ def _annotated(found: Sequence[ScenePiece], meant: Sequence[ScenePiece]) -> list
             best = max(places, key=lambda at: (terms(found[at].scene.action) & words).total())
             by_piece.setdefault(best, []).append(one.scene)
     return [
-        msgspec.structs.replace(fact, scene=_with(fact.scene, by_piece.get(at, ())))
+        msgspec.structs.replace(fact, scene=_annotate(fact.scene, by_piece.get(at, ())))
         for at, fact in enumerate(found)
     ]
 
 
-def _with(scene: Scene, meant: Sequence[Scene]) -> Scene:
+def _annotate(scene: Scene, meant: Sequence[Scene]) -> Scene:
     if not meant:
         return scene
     return msgspec.structs.replace(
@@ -312,7 +276,7 @@ def _by_model(
             _log.warning("the model's answer about what was said is not the JSON asked for")
             return None
         usable = (_usable(raw) for raw in answer.scenes[:_MOST_FOUND])
-        found += [_fact(one, part, speakers) for one in usable if one]
+        found += [_piece_found(one, part, speakers) for one in usable if one]
     return found
 
 
@@ -345,7 +309,7 @@ def _line(number: int, said: HistoryMessage, speaker: str) -> str:
     return msgspec.json.encode(line).decode()
 
 
-def _fact(found: _Found, part: list[HistoryMessage], speakers: dict[str, str]) -> ScenePiece:
+def _piece_found(found: _Found, part: list[HistoryMessage], speakers: dict[str, str]) -> ScenePiece:
     origin = part[found.message - 1] if 1 <= found.message <= len(part) else part[-1]
     days = tuple(day for day in found.when if _is_day(day))
     scene = Scene(

@@ -20,23 +20,18 @@ import msgspec
 import numpy as np
 
 from clawkit.text.tables import word_lists
-from clawkit.text.tokenizer import folded, stem, words_that_say_little
+from clawkit.text.tokenizer import UNSPACED_RUN, folded, stem, words_that_say_little
 
 if TYPE_CHECKING:
     from clawkit.store.arrays import Floats
 
 WORDS_IN_A_NAME = 3
 
-_UNSPACED = (
-    "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf"
-    "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-)
 _MARKS = "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0900-\u0963\u0e31-\u0e4e\u1780-\u17d3"
 _WORD = re.compile(rf"(?:[^\W\d_]|[{_MARKS}])+(?:-(?:[^\W\d_]|[{_MARKS}])+)*")
 _CLITIC = re.compile(
     r"(?<=\w)[’'](?:s|t|m|re|ve|ll|d)\b|(?<=\w)n[’']t\b|\b[ldjmnstcq][’'](?=\w)", re.IGNORECASE
 )
-_RUN = re.compile(f"[{_UNSPACED}]+")
 _HANGUL = re.compile("[\uac00-\ud7af]+")
 # Hiragana is mostly grammar, and so are these characters of Chinese.
 _GRAMMAR = re.compile(
@@ -129,7 +124,7 @@ class TopicWords(msgspec.Struct, frozen=True):
 
     def _whole(self, word: str) -> str:
         """In a script without spaces, the longest run that is nearly as frequent as this one."""
-        if not _RUN.fullmatch(word):
+        if not UNSPACED_RUN.fullmatch(word):
             return word
         least = _AS_FREQUENT * len(self.having[word])
         longer = (
@@ -182,7 +177,7 @@ def _written(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for match in _WORD.finditer(_CLITIC.sub(" ", text[:_LONGEST_TEXT])):
         end = 0
-        for run in _RUN.finditer(match[0]):
+        for run in UNSPACED_RUN.finditer(match[0]):
             _put(found, match[0][end : run.start()])
             for part in _parts(run[0]):
                 found.setdefault(folded(part), part)
@@ -240,16 +235,12 @@ def _short(word: str, known: frozenset[str]) -> str:
 
 
 def _ends(word: str, known: frozenset[str]) -> list[str]:
-    if len(word) < _SHORTEST_COMPOUND or _RUN.search(word):
+    if len(word) < _SHORTEST_COMPOUND or UNSPACED_RUN.search(word):
         return []
     cuts = range(_SHORTEST_OF_FAMILY, len(word) - 2)
     first = next((word[:at] for at in reversed(cuts) if word[:at] in known), "")
     last = next((word[-at:] for at in reversed(cuts) if word[-at:] in known), "")
     return [part for part in (first, last) if part]
-
-
-if TYPE_CHECKING:
-    from clawkit.store.arrays import Floats
 
 
 _OF_WORDS = 2.0

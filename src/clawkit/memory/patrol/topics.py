@@ -43,7 +43,7 @@ def known(unit: Unit) -> defaultdict[int, TopicState]:
     return defaultdict(TopicState, found)
 
 
-def learn(unit: Unit, new: dict[int, TopicState]) -> None:
+def save_states(unit: Unit, new: dict[int, TopicState]) -> None:
     """Keep what is new, and forget clusters that are gone."""
     there = clusters.by_number(unit)
     found = {n: one for n, one in {**known(unit), **new}.items() if n in there}
@@ -69,7 +69,7 @@ def join(unit: Unit, run: PatrolContext) -> int:
         centroids.recompute(unit, [target], run.model)
     gone = sum(change.table == "clusters" for change in changes)
     if changes:
-        why = f"{counted(gone, 'small topic', 'small topics')} joined others"
+        why = f"{counted(gone, 'small topic')} joined others"
         ledger.add(unit, run.now, "joined", why, run.token, changes)
     return gone
 
@@ -185,14 +185,14 @@ class _Sample:
 def split(run: PatrolContext) -> int:
     """Make topics of what belongs together; gives how many are new."""
     with run.database.read(run.being) as unit:
-        plan = _looked(unit, run.model)
+        plan = _planned(unit, run.model)
     if plan is None:
         return 0
     with run.database.write(run.being) as unit:
-        return _carry_out(unit, plan, run.model, run.now, run.token)
+        return _apply(unit, plan, run.model, run.now, run.token)
 
 
-def _looked(unit: Unit, model: str) -> _Plan | None:
+def _planned(unit: Unit, model: str) -> _Plan | None:
     """Look at what has grown; None where nothing has."""
     there = clusters.by_number(unit)
     roots = frozenset(n for n, cluster in there.items() if cluster.parent is None)
@@ -211,7 +211,7 @@ def _looked(unit: Unit, model: str) -> _Plan | None:
     sample = _Sample(unit, model, _newest(unit, looked_at))
     return _Plan(
         seen=sample.seen,
-        in_roots=_with_others(unit, model, sample, roots) if roots_due else [],
+        in_roots=_root_topics(unit, model, sample, roots) if roots_due else [],
         in_topics={n: _parts(sample, there[n], sizes[n]) for n in due},
         names=_renamed(sample, there, states, sizes, due),
         sizes={n: sizes.get(n, 0) for n in looked_at},
@@ -266,7 +266,7 @@ def _renamed(
     return found
 
 
-def _with_others(unit: Unit, model: str, sample: _Sample, roots: frozenset[int]) -> list[Topic]:
+def _root_topics(unit: Unit, model: str, sample: _Sample, roots: frozenset[int]) -> list[Topic]:
     """The topics in the roots, each with the other memories there that are near to its middle."""
     import numpy as np
 
@@ -294,7 +294,7 @@ def _with_others(unit: Unit, model: str, sample: _Sample, roots: frozenset[int])
     return found
 
 
-def _carry_out(unit: Unit, plan: _Plan, model: str, now: float, token: str) -> int:
+def _apply(unit: Unit, plan: _Plan, model: str, now: float, token: str) -> int:
     states, replace = known(unit), msgspec.structs.replace
     new = {n: replace(states[n], seen=plan.seen) for n in plan.sizes}
     there = clusters.by_number(unit)
@@ -306,7 +306,7 @@ def _carry_out(unit: Unit, plan: _Plan, model: str, now: float, token: str) -> i
     _rename(unit, {n: name for n, name in plan.names.items() if n in there}, now, token)
     for n in plan.names:
         new[n] = replace(new[n], named=plan.sizes[n])
-    learn(unit, new)
+    save_states(unit, new)
     return len(made)
 
 
@@ -320,7 +320,7 @@ def split_off(
     names: list[str] = []
     touched: set[int] = set()
     for topic in found:
-        homes = _homes(unit, topic.seqs)
+        homes = _by_cluster(unit, topic.seqs)
         size = sum(map(len, homes.values()))
         if size < _FEWEST or not homes.keys() <= there.keys():
             continue
@@ -338,7 +338,7 @@ def split_off(
         touched |= {*homes, target}
     if changes:
         centroids.recompute(unit, touched, model)
-        why = f"{counted(len(made), 'new topic', 'new topics')}: {'; '.join(names)}"
+        why = f"{counted(len(made), 'new topic')}: {'; '.join(names)}"
         why = why[:_LONGEST_REASON] if made else "more for topics that are there"
         ledger.add(unit, now, "split", why, token, changes)
     return made
@@ -355,7 +355,7 @@ def words_of(name: str) -> set[str]:
     return set(name.replace(",", " ").split())
 
 
-def _homes(unit: Unit, seqs: Sequence[int]) -> dict[int, list[int]]:
+def _by_cluster(unit: Unit, seqs: Sequence[int]) -> dict[int, list[int]]:
     """The memories that are still current, by the cluster they are in."""
     found: dict[int, list[int]] = defaultdict(list)
     sql = "SELECT seq, cluster FROM nodes WHERE being = $being AND ended IS NULL AND seq IN (??)"
@@ -371,5 +371,5 @@ def _rename(unit: Unit, names: Mapping[int, str], now: float, token: str) -> Non
         clusters.describe(unit, n, name, there[n].digest)
         changes.append(Change("clusters", str(n), {"name": there[n].name}, {"name": name}))
     if changes:
-        why = f"{counted(len(changes), 'topic', 'topics')} named anew"
+        why = f"{counted(len(changes), 'topic')} named anew"
         ledger.add(unit, now, "named", why, token, changes)

@@ -39,7 +39,7 @@ class ConversationMessage(msgspec.Struct, frozen=True):
     speaker: str = ""
 
 
-def numbered(
+def as_history(
     messages: Sequence[ConversationMessage],
     conversation: str,
     now: float,
@@ -56,26 +56,23 @@ def numbered(
     found: list[HistoryMessage] = []
     for at, message in enumerate(messages):
         role, text = _role(message.role), keepable(message.content)
-        which = f"number {before[role, text]}"
-        before[role, text] += 1
         moment = message.at
-        if moment is None or not abs(moment) < _LATEST:
+        timed = moment is not None and abs(moment) < _LATEST
+        if moment is None or not timed:
             moment = now - (len(messages) - at) * _BETWEEN
-            which = f"at {moment!r}" if anew else which
-        else:
-            which = f"at {moment!r}"
-        speaker = (person,) if person else ()
-        identity = _identity(conversation, role, which, text, *speaker)
+        which = f"at {moment!r}" if timed or anew else f"number {before[role, text]}"
+        before[role, text] += 1
+        identity = _identity(conversation, role, which, text, *filter(None, (person,)))
         found.append(HistoryMessage(identity, moment, role, text, conversation))
     return found
 
 
-def said_anew(unit: Unit, said: Sequence[HistoryMessage], conversation: str, now: float) -> bool:
+def is_said_anew(unit: Unit, said: Sequence[HistoryMessage], conversation: str, now: float) -> bool:
     """Whether all of it was heard before, but days ago: who repeats it means it now.
 
     A named conversation is sent again as a whole, and one with a marker is no repetition.
     """
-    if conversation or not said or unheard(unit, said):
+    if conversation or not said or not_kept(unit, said):
         return False
     sql = "SELECT max(at) FROM messages WHERE being = $being AND id IN (??)"
     return all(now - last > _DAY for (last,) in unit.among(sql, [one.id for one in said]))
@@ -87,7 +84,7 @@ def after_marker(said: Sequence[HistoryMessage], marker: str | None) -> Sequence
     return said[ids.index(marker) + 1 :] if marker in ids else said
 
 
-def unheard(unit: Unit, said: Sequence[HistoryMessage]) -> frozenset[str]:
+def not_kept(unit: Unit, said: Sequence[HistoryMessage]) -> frozenset[str]:
     """The ids of those that are not kept yet."""
     sql = "SELECT id FROM messages WHERE being = $being AND id IN (??)"
     ids = [one.id for one in said]

@@ -92,13 +92,13 @@ def vectors_of(embed: Embed | None, texts: Sequence[tuple[str, str]]) -> Floats 
     if embed is None or not texts:
         return None
     try:
-        return joined(embed.make, texts)
+        return combined(embed.make, texts)
     except ModelError as error:
         _log.warning("no vectors for now: %s", error)
         return None
 
 
-def joined(embed: Callable[[list[str]], Floats], texts: Sequence[tuple[str, str]]) -> Floats:
+def combined(embed: Callable[[list[str]], Floats], texts: Sequence[tuple[str, str]]) -> Floats:
     """One vector for each memory, of its words alone and of its words in their context."""
     import numpy as np
 
@@ -134,7 +134,7 @@ def _embed(database: Transactions, being: int, embedder: Embedder, seqs: list[in
         found = nodes.fetch(unit, seqs)
         there = sorted(found)
         texts = texts_of(unit, [found[seq].scene for seq in there])
-    vectors = joined(embedder.embed, texts)
+    vectors = combined(embedder.embed, texts)
     with database.write(being) as unit:
         unit.vectors.put(embedder.name, there, vectors)
     return len(there)

@@ -52,7 +52,7 @@ def back_up(store: Path, target: Path) -> StoreContents:
         raise StoreError(f"{store}: there is no {THING.removeprefix('the ')} yet to copy")
     if not target.parent.is_dir():
         raise StoreError(f"{target}: there is no such directory: make it, or name another file")
-    with _beside(target) as new:
+    with _temporary(target) as new:
         _copy(store, new, THING)
         held = look(new)
         new.replace(target)
@@ -66,17 +66,17 @@ def restore(copy: Path, store: Path) -> RestoredStore:
     """
     if not copy.is_file():
         raise StoreError(f"{copy}: there is no such file")
-    with _told(store, THING):
+    with _explained(store, THING):
         make_private(store.parent)
-    with _beside(store) as new:
+    with _temporary(store) as new:
         _copy(copy, new, _COPY)
         held = look(new, copy)
         if not store.exists():
-            with _told(store, THING):
+            with _explained(store, THING):
                 os.link(new, store)  # not over one that somebody has begun meanwhile
             return RestoredStore(held, None)
-        with _alone(store), _told(store, THING):
-            before = _aside(store)
+        with _exclusive(store), _explained(store, THING):
+            before = _set_aside(store)
             new.replace(store)
         return RestoredStore(held, before)
 
@@ -84,7 +84,7 @@ def restore(copy: Path, store: Path) -> RestoredStore:
 def look(file: Path, called: Path | None = None) -> StoreContents:
     """What a copy holds; StoreError if it is damaged, of something else, or of a newer version."""
     called = called or file
-    with _told(called, _COPY), closing(_opened(file)) as raw:
+    with _explained(called, _COPY), closing(_connect(file)) as raw:
         (application,) = raw.execute("PRAGMA application_id").fetchone()
         (version,) = raw.execute("PRAGMA user_version").fetchone()
         if application != APPLICATION or version < 1:
@@ -100,14 +100,14 @@ def look(file: Path, called: Path | None = None) -> StoreContents:
 
 
 def _copy(source: Path, target: Path, thing: str) -> None:
-    with _told(source, thing), closing(_opened(source)) as old:
+    with _explained(source, thing), closing(_connect(source)) as old:
         old.execute("PRAGMA schema_version").fetchone()  # tells of what is no database, by name
-        with closing(_opened(target)) as new:
+        with closing(_connect(target)) as new:
             old.backup(new)  # in one piece: of one moment, however much is written meanwhile
             new.execute("PRAGMA journal_mode = DELETE")  # all in one file, without companions
 
 
-def _opened(file: Path) -> sqlite3.Connection:
+def _connect(file: Path) -> sqlite3.Connection:
     """A file that is there; to write where that is allowed, else companions would be left."""
     return sqlite3.connect(
         f"{file.absolute().as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None
@@ -115,11 +115,11 @@ def _opened(file: Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def _beside(target: Path) -> Generator[Path]:
+def _temporary(target: Path) -> Generator[Path]:
     """A new file for its owner only, beside the one that it is to become."""
     new = target.with_name(f".{target.name}.{os.getpid()}.new")
     try:
-        with _told(target, _COPY):
+        with _explained(target, _COPY):
             os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             yield new
     finally:
@@ -128,9 +128,9 @@ def _beside(target: Path) -> Generator[Path]:
 
 
 @contextmanager
-def _alone(store: Path) -> Generator[None]:
+def _exclusive(store: Path) -> Generator[None]:
     """Hold a store so that nobody else has it open; a damaged one is held by nobody."""
-    with closing(_opened(store)) as raw:
+    with closing(_connect(store)) as raw:
         raw.execute("PRAGMA busy_timeout = 0")
         try:
             raw.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -148,7 +148,7 @@ def _alone(store: Path) -> Generator[None]:
         yield
 
 
-def _aside(store: Path) -> Path:
+def _set_aside(store: Path) -> Path:
     """A second name for what is in a place, under which it stays when that is taken."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
     for number in range(100):
@@ -165,7 +165,7 @@ def _aside(store: Path) -> Path:
 
 
 @contextmanager
-def _told(file: Path, thing: str) -> Generator[None]:
+def _explained(file: Path, thing: str) -> Generator[None]:
     try:
         yield
     except sqlite3.Error as error:

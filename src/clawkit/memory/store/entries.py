@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from clawkit.memory.records import Entry
+from clawkit.memory.store.ledger import write_row
 from clawkit.store.database import Unit, written
 
 COLUMNS = "id, target, name, content, at, data"
@@ -22,16 +23,9 @@ def add(unit: Unit, entry: Entry, token: str) -> None:
 
 def found(unit: Unit, target: str, key: str | None = None, limit: int = 1000) -> list[Entry]:
     """The entries of a target, the newest last; with a key, those of that key or id."""
-    if key is None:
-        rows = unit.rows(f"{_SELECT} AND target = ? ORDER BY at DESC, id LIMIT ?", target, limit)
-    else:
-        rows = unit.rows(
-            f"{_SELECT} AND target = ? AND (name = ? OR id = ?) ORDER BY at DESC, id LIMIT ?",
-            target,
-            key,
-            key,
-            limit,
-        )
+    keyed, values = ("", ()) if key is None else (" AND (name = ? OR id = ?)", (key, key))
+    sql = f"{_SELECT} AND target = ?{keyed} ORDER BY at DESC, id LIMIT ?"
+    rows = unit.rows(sql, target, *values, limit)
     return [entry(row) for row in reversed(rows)]
 
 
@@ -42,20 +36,12 @@ def since(unit: Unit, target: str, moment: float) -> list[Entry]:
 
 def replace(unit: Unit, entry: Entry, token: str) -> None:
     """Put another content, and all else that may change, into an entry that is there."""
-    unit.run(
-        "UPDATE entries SET name = ?, content = ?, at = ?, token = ?, data = ? "
-        "WHERE being = $being AND id = ?",
-        entry.key,
-        entry.content,
-        entry.at,
-        token,
-        written(entry.data),
-        entry.id,
-    )
+    values = {"name": entry.key, "content": entry.content, "at": entry.at, "token": token}
+    write_row(unit, "entries", "id", entry.id, {**values, "data": written(entry.data)})
 
 
 def remove(unit: Unit, entry_id: str) -> None:
-    unit.run("DELETE FROM entries WHERE being = $being AND id = ?", entry_id)
+    write_row(unit, "entries", "id", entry_id, None)
 
 
 def entry(row: Sequence[Any]) -> Entry:

@@ -2,7 +2,7 @@
 
 Entries of the ledger also come from bundles, which anybody can write. Nothing else than what is
 named here gets from an entry into a statement. The key of a change of nodes is a list of numbers
-and stretches of them, such as `3,7-4000`.
+and ranges of them, such as `3,7-4000`.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ COLUMNS = {
 _LARGEST = 1 << 53
 _TOGETHER = 200
 _NUMBER = r"[1-9]\d{0,8}"
-_STRETCH = rf"{_NUMBER}(?:-{_NUMBER})?"
-_STRETCHES = re.compile(rf"{_STRETCH}(?:,{_STRETCH})*")
+_RANGE = rf"{_NUMBER}(?:-{_NUMBER})?"
+_RANGES = re.compile(rf"{_RANGE}(?:,{_RANGE})*")
 _FORMS = {
-    NODES: _STRETCHES,
-    AGES: _STRETCHES,
+    NODES: _RANGES,
+    AGES: _RANGES,
     "clusters": re.compile(_NUMBER),
     "ledger": re.compile(_NUMBER),
 }
@@ -96,7 +96,7 @@ def last(unit: Unit) -> int:
     return row[0] if row else 0
 
 
-def one(unit: Unit, n: int) -> LedgerEntry | None:
+def get(unit: Unit, n: int) -> LedgerEntry | None:
     row = unit.row(f"{_SELECT} AND n = ?", n)
     return _entry(row) if row else None
 
@@ -125,7 +125,7 @@ def _entry(row: Row) -> LedgerEntry:
     return LedgerEntry(row[0], row[1], row[2], row[3], row[4], changes, row[6])
 
 
-def stretches(seqs: Iterable[int]) -> list[tuple[int, int]]:
+def ranges(seqs: Iterable[int]) -> list[tuple[int, int]]:
     """Numbers as first and last of what follows one another."""
     found: list[tuple[int, int]] = []
     for seq in sorted(set(seqs)):
@@ -137,12 +137,12 @@ def stretches(seqs: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def key_of(seqs: Iterable[int]) -> str:
-    parts = (f"{a}" if a == b else f"{a}-{b}" for a, b in stretches(seqs))
+    parts = (f"{a}" if a == b else f"{a}-{b}" for a, b in ranges(seqs))
     return ",".join(parts)
 
 
-def stretches_of(key: str) -> list[tuple[int, int]]:
-    """The stretches that a key names."""
+def ranges_of(key: str) -> list[tuple[int, int]]:
+    """The ranges that a key names."""
     found: list[tuple[int, int]] = []
     for part in key.split(","):
         first, _, last = part.partition("-")
@@ -154,7 +154,7 @@ def set_nodes(
     unit: Unit, seqs: Collection[int], before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> Change:
     """Give the same values to many nodes; `before` is what they all had."""
-    write_nodes(unit, stretches(seqs), after)
+    write_nodes(unit, ranges(seqs), after)
     return Change(NODES, key_of(seqs), dict(before), dict(after))
 
 
@@ -167,7 +167,7 @@ def write_nodes(unit: Unit, where: Iterable[tuple[int, int]], values: Mapping[st
     )
 
 
-def made(seqs: Iterable[int]) -> Change:
+def created(seqs: Iterable[int]) -> Change:
     """Nodes that were not there before."""
     return Change(NODES, key_of(seqs), None, {})
 
@@ -177,7 +177,7 @@ def row(unit: Unit, table: str, key: str) -> dict[str, Any] | None:
     columns = COLUMNS[table]
     found = unit.row(
         f"SELECT {', '.join(columns)} FROM {table} WHERE being = $being AND {KEYS[table]} = ?",
-        key_in(table, key),
+        table_key(table, key),
     )
     return dict(zip(columns, found, strict=True)) if found else None
 
@@ -194,6 +194,6 @@ def write_row(
     unit.run(sql, *values.values(), key)
 
 
-def key_in(table: str, key: str) -> int | str:
+def table_key(table: str, key: str) -> int | str:
     """The key of a change as its table has it."""
     return int(key) if KEYS[table] == "n" else key

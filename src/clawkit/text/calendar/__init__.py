@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime
 import msgspec
 
 from clawkit.text.calendar import cjk, grammar
-from clawkit.text.calendar.tense import Sentences
+from clawkit.text.calendar.context import Sentences
 
 Range = tuple[date, date]
 
@@ -78,8 +78,7 @@ def resolved(text: str, day: date) -> tuple[str, tuple[str, ...]]:
 
 def ranges(text: str, now: float) -> list[Range]:
     """The days that a question asks about."""
-    today = datetime.fromtimestamp(now, UTC).date()
-    return [(one.first, one.last) for one in mentions(text, today, asking=True)]
+    return [(one.first, one.last) for one in mentions(text, day_of(now), asking=True)]
 
 
 def fit(when: Sequence[str], asked: Sequence[Range]) -> float:

@@ -11,9 +11,9 @@ from typing import cast
 import msgspec
 
 from clawkit.text.calendar import spans
+from clawkit.text.calendar.context import Evidence, Sentences
 from clawkit.text.calendar.grammar import DayMatch
 from clawkit.text.calendar.spans import Span, Unit, Which
-from clawkit.text.calendar.tense import Evidence, Sentences
 from clawkit.text.tables import by_word, table
 
 _THERE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
@@ -31,7 +31,6 @@ _HABIT = re.compile(
 _CLAUSE_END = re.compile(r"[、\uff0c,\uff1a:]")
 _LAST_SYLLABLE, _PAST_FINAL = 28, 20
 _PRESENT_SYLLABLES = "있겠"
-_BOTH = (True, False)
 
 
 def readings(text: str, day: date, *, asking: bool, sentences: Sentences) -> Iterator[DayMatch]:
@@ -85,7 +84,7 @@ def _meaning(said: _Said) -> Span | None:
         return _dated(said)
     if match["bare"]:
         number = int(match["bare"])
-        return said.chosen(*(spans.day_of_month(number, past=past, day=day) for past in _BOTH))
+        return said.chosen(*spans.day_of_month(number, day))
     if match["only"]:
         return spans.whole_year(int(match["only"]))
     if match["unit"]:
@@ -110,7 +109,7 @@ def _dated(said: _Said) -> Span | None:
         if match["year"]:
             found = date(int(match["year"]), month, number)
             return found, found
-        return said.chosen(*(spans.dated(number, month, past=past, day=day) for past in _BOTH))
+        return said.chosen(*spans.dated(number, month, day))
     if match["year"]:
         return spans.whole_month(month, int(match["year"]))
     return spans.month_near(month, past=said.past, day=day) if 1 <= month <= 12 else None

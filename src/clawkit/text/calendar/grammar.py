@@ -15,19 +15,17 @@ from typing import Any, cast
 
 import msgspec
 
-from clawkit.text.calendar import neighbours, spans
+from clawkit.text.calendar import context, spans
+from clawkit.text.calendar.context import Evidence, Neighbours, Sentences
 from clawkit.text.calendar.lexicon import (
     OTHER,
     Lexicon,
     Word,
-    anchors_of,
     known_words,
-    languages_before_day,
+    languages_by_word,
     lexicons,
 )
-from clawkit.text.calendar.neighbours import Neighbours
-from clawkit.text.calendar.spans import Part, Span, Unit, Which
-from clawkit.text.calendar.tense import Evidence, Sentences
+from clawkit.text.calendar.spans import Span, Unit, Which
 
 _TOKEN = re.compile(
     r"(?<![\w./-])(?P<iso>\d{4}([-/.])\d{1,2}\2\d{1,2})(?![\w/-]|\.\d)"
@@ -108,6 +106,10 @@ class _Found(msgspec.Struct, frozen=True):
         places = self.places[self.match.start() : self.match.end()]
         return " ".join(place.text.lower() for place in places if place)
 
+    def part(self, span: Span) -> Span:
+        """The part of a span that is named, if one is."""
+        return spans.part(span, self.value("b")) if self.symbol("b") else span
+
     def symbol(self, group: str) -> str:
         return self.match.groupdict().get(group) or ""
 
@@ -140,9 +142,7 @@ class _Found(msgspec.Struct, frozen=True):
 
     def dated(self, number: int, month: int) -> date | None:
         """The day of a date without a year, if it is clear which; a weekday beside it tells."""
-        earlier, later = (
-            spans.dated(number, month, past=past, day=self.day) for past in (True, False)
-        )
+        earlier, later = spans.dated(number, month, self.day)
         if self.symbol("w"):
             fitting = [day for day in (earlier, later) if day.weekday() == self.value("w")]
             if len(fitting) == 1:
@@ -162,10 +162,6 @@ class _Found(msgspec.Struct, frozen=True):
         elif told.time is None and self.sentences.has_one_form(self.start):
             told = Evidence(None, doubtful=True)
         return told.choose(earlier, later, self.day)
-
-    @property
-    def tells_past(self) -> bool:
-        return self.evidence.time == "past"
 
 
 def readings(text: str, day: date, *, asking: bool, sentences: Sentences) -> Iterator[DayMatch]:
@@ -204,7 +200,7 @@ def _chosen(found: list[_Found]) -> Iterator[DayMatch]:
 
 def _languages(run: list[_Token]) -> set[int]:
     """The languages in which some word or number of these may name a day."""
-    anchors, before_day = anchors_of(), languages_before_day()
+    anchors, before_day = languages_by_word("anchors"), languages_by_word("before_day")
     found = {
         number
         for token in run
@@ -336,9 +332,7 @@ def _is_meant(place: _PlacedWord, lexicon: Lexicon, sentences: Sentences) -> boo
         return sentences.begins(place.start)
     if not place.word.doubtful:
         return True
-    scores = sentences.scores(place.start)
-    own = scores[lexicon.language]
-    return own > 0 and own >= max(scores.values())
+    return sentences.are_in(lexicon.language, place.start)
 
 
 def _number(token: _Token, language: str) -> Word:
@@ -441,7 +435,7 @@ def _month_days(found: _Found) -> Span | None:
 def _month(found: _Found) -> Span | None:
     """A month, or a part of it."""
     span = _month_span(found.place("m"), found)
-    return spans.part(span, found.value("b")) if span and found.symbol("b") else span
+    return found.part(span) if span else None
 
 
 def _month_span(month: _PlacedWord, found: _Found) -> Span | None:
@@ -551,8 +545,7 @@ def _unit(found: _Found) -> Span | None:
     which = cast("Which", found.value("l") or "this")
     if which == "past":
         return spans.until_now(1, unit, found.day)
-    span = spans.unit(unit, which, found.day)
-    return spans.part(span, cast("Part", found.value("b"))) if found.symbol("b") else span
+    return found.part(spans.unit(unit, which, found.day))
 
 
 def _weekend(found: _Found) -> Span | None:
@@ -564,12 +557,9 @@ def _day_of_month(found: _Found) -> Span | None:
     number = found.value("d")
     if not 1 <= number <= 31 or not found.neighbours.are_not_counted():
         return None
-    if found.symbol("p")[:1] == "A" or neighbours.is_floor(found.words, found.lexicon.language):
+    if found.symbol("p")[:1] == "A" or context.is_floor(found.words, found.lexicon.language):
         return None
-    earlier, later = (
-        spans.day_of_month(number, past=past, day=found.day) for past in (True, False)
-    )
-    return _if_clear(found.chosen(earlier, later))
+    return _if_clear(found.chosen(*spans.day_of_month(number, found.day)))
 
 
 def _bare_day(found: _Found) -> Span | None:
@@ -577,24 +567,19 @@ def _bare_day(found: _Found) -> Span | None:
     before = found.places[found.match.start("d") - 1]
     if before is None or before.text.lower().split()[-1] not in found.lexicon.before_day:
         return None
-    if found.neighbours.take() or not _is_in_language(found):
+    if found.neighbours.take() or not found.sentences.are_in(found.lexicon.language, found.start):
         return None
-    numbered = neighbours.names_a_number(found.sentences.sentence(found.start))
+    numbered = context.names_a_number(found.sentences.sentence(found.start))
     return None if numbered else _day_of_month(found)
 
 
 def _bare_ordinal(found: _Found) -> Span | None:
     """The Dutch `de 24e`, and what is the same in Russian."""
     language = found.lexicon.language
-    if not neighbours.is_ordinal_day(found.words, language):
+    if not context.is_ordinal_day(found.words, language):
         return None
-    return _day_of_month(found) if language == "ru" or _is_in_language(found) else None
-
-
-def _is_in_language(found: _Found) -> bool:
-    scores = found.sentences.scores(found.start)
-    own = scores[found.lexicon.language]
-    return own > 0 and own >= max(scores.values())
+    is_day = language == "ru" or found.sentences.are_in(language, found.start)
+    return _day_of_month(found) if is_day else None
 
 
 def _season(found: _Found) -> Span | None:
@@ -605,7 +590,7 @@ def _season(found: _Found) -> Span | None:
         span = spans.season(first, found.value("l"), found.day)
     else:
         span = spans.season_near(first, past=found.past, day=found.day)
-    return spans.part(span, found.value("b")) if found.symbol("b") else span
+    return found.part(span)
 
 
 def _counted_span(found: _Found) -> Span | None:
@@ -622,7 +607,7 @@ def _ago(found: _Found) -> Span | None:
 
 def _ahead(found: _Found) -> Span | None:
     """In two weeks; in a sentence about the past that is how long something took."""
-    if found.symbol("a") == "A" and (found.tells_past or found.neighbours.compare()):
+    if found.symbol("a") == "A" and (found.evidence.time == "past" or found.neighbours.compare()):
         return None
     return _away(found, 1)
 
@@ -639,14 +624,13 @@ def _away(found: _Found, sign: int) -> Span | None:
 
 def _relative(found: _Found) -> Span | None:
     first, last = found.value("t")
-    if neighbours.is_last_night(found.words) and _is_final(found):
+    if context.is_last_night(found.words) and _is_final(found):
         return _NOTHING
     return found.day + timedelta(first), found.day + timedelta(last)
 
 
 def _year(found: _Found) -> Span | None:
-    year = spans.whole_year(found.value("y"))
-    return spans.part(year, found.value("b")) if found.symbol("b") else year
+    return found.part(spans.whole_year(found.value("y")))
 
 
 def _nothing(_: _Found) -> Span | None:

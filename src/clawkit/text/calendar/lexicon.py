@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -92,23 +92,13 @@ def lexicons() -> tuple[Lexicon, ...]:
 
 
 @cache
-def anchors_of() -> dict[str, tuple[int, ...]]:
-    """The languages in which a word alone may name a day."""
-    found: dict[str, list[int]] = {}
+def languages_by_word(kind: Literal["anchors", "before_day"]) -> dict[str, tuple[int, ...]]:
+    """The languages that have a word among those of this kind."""
+    found: dict[str, tuple[int, ...]] = {}
     for number, lexicon in enumerate(lexicons()):
-        for word in lexicon.anchors:
-            found.setdefault(word, []).append(number)
-    return {word: tuple(numbers) for word, numbers in found.items()}
-
-
-@cache
-def languages_before_day() -> dict[str, tuple[int, ...]]:
-    """The languages in which a number after a word may be a day of the month."""
-    found: dict[str, list[int]] = {}
-    for number, lexicon in enumerate(lexicons()):
-        for word in lexicon.before_day:
-            found.setdefault(word, []).append(number)
-    return {word: tuple(numbers) for word, numbers in found.items()}
+        for word in lexicon.anchors if kind == "anchors" else lexicon.before_day:
+            found[word] = (*found.get(word, ()), number)
+    return found
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import date, timedelta
 from typing import Literal
 
@@ -23,7 +25,7 @@ _LONG = 100
 """The beginning of what has more days is its first quarter, else its first third."""
 
 _LEAP = 8
-"""The 29th of February comes back after so many years at the latest."""
+"""The 29th of February comes back after so many years, the 31st after fewer months."""
 
 
 def weekday(wanted: int, which: Which, day: date) -> date:
@@ -42,30 +44,26 @@ def weekday_of(wanted: int, which: Which, day: date) -> date:
     return day + timedelta(wanted - day.weekday() + 7 * _STEPS[which])
 
 
-def dated(number: int, month: int, *, past: bool, day: date) -> date:
-    """The latest day of that name until then, or the first from then on."""
-    step = -1 if past else 1
-    for year in range(day.year, day.year + step * (_LEAP + 1), step):
-        try:
-            found = date(year, month, number)
-        except ValueError:
-            continue
-        if (found <= day) if past else (found >= day):
-            return found
-    raise ValueError(f"No year has a day {number} in its month {month}.")
+def dated(number: int, month: int, day: date) -> Span:
+    """The latest day of that name until a day, and the first from then on."""
+    years = range(day.year - _LEAP, day.year + _LEAP + 1)
+    return _around(((year, month, number) for year in years), day)
 
 
-def day_of_month(number: int, *, past: bool, day: date) -> date:
-    """The latest such day of a month until then, or the first from then on."""
-    step = -1 if past else 1
-    months = day.year * 12 + day.month - 1
-    for month in range(months, months + step * _LEAP, step):
-        first, last = whole_month(month % 12 + 1, month // 12)
-        if number <= last.day:
-            found = first.replace(day=number)
-            if (found <= day) if past else (found >= day):
-                return found
-    raise ValueError(f"No month has a day {number}.")
+def day_of_month(number: int, day: date) -> Span:
+    """The latest such day of a month until a day, and the first from then on."""
+    month = day.year * 12 + day.month - 1
+    months = range(month - _LEAP, month + _LEAP + 1)
+    return _around(((month // 12, month % 12 + 1, number) for month in months), day)
+
+
+def _around(candidates: Iterable[tuple[int, int, int]], day: date) -> Span:
+    """The last until a day and the first from then on; ValueError where there is none."""
+    found: list[date] = []
+    for candidate in candidates:
+        with suppress(ValueError):
+            found.append(date(*candidate))
+    return max(one for one in found if one <= day), min(one for one in found if one >= day)
 
 
 def whole_month(month: int, year: int) -> Span:

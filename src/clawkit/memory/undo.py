@@ -1,4 +1,4 @@
-"""Shows what the ledger has about a memory, and undoes entries of it.
+"""Undoes entries of the ledger.
 
 An undo is an entry of its own, so it can be undone in turn. It gives back what the entry changed,
 and refuses where somebody has changed that since. Memories that an entry made are ended, because
@@ -20,9 +20,9 @@ from clawkit.memory.store.ledger import (
     KEYS,
     NODES,
     is_known,
-    key_in,
+    ranges_of,
     row,
-    stretches_of,
+    table_key,
     write_nodes,
 )
 from clawkit.memory.store.nodes import ERASED
@@ -37,7 +37,7 @@ _CALLED = {NODES: "a memory", "clusters": "a topic", "notes": "a note", "entries
 
 def undo(unit: Unit, n: int, now: float, token: str, dry_run: bool = False) -> list[Change]:
     """Give back what an entry changed; gives what that changes. `dry_run` only looks."""
-    entry = ledger.one(unit, n)
+    entry = ledger.get(unit, n)
     if entry is None:
         raise BeingError(f"the history has no entry {n}: `claw memory history` lists them")
     if entry.kind == ERASED:
@@ -46,7 +46,7 @@ def undo(unit: Unit, n: int, now: float, token: str, dry_run: bool = False) -> l
         raise BeingError(f"entry {n} is undone already, by entry {entry.undone_by}")
     if not all(map(is_known, entry.changes)):
         raise BeingError(f"entry {n} says of its changes what this program does not know")
-    back = [_backwards(unit, entry, change, now) for change in reversed(entry.changes)]
+    back = [_inverse(unit, entry, change, now) for change in reversed(entry.changes)]
     changes = [change for change in back if change.before != change.after]
     if entry.kind == "corrected":
         changes += _corrections(unit, entry, changes, now)
@@ -68,13 +68,13 @@ def undo(unit: Unit, n: int, now: float, token: str, dry_run: bool = False) -> l
     return changes
 
 
-def _backwards(unit: Unit, entry: LedgerEntry, change: Change, now: float) -> Change:
+def _inverse(unit: Unit, entry: LedgerEntry, change: Change, now: float) -> Change:
     """The change that takes this one back, if what it left is still there."""
     table, key = change.table, change.key
     if table == AGES:
         return Change(AGES, key, change.after, change.before)
     if table == NODES:
-        return _node_backwards(unit, entry, change, now)
+        return _node_inverse(unit, entry, change, now)
     there = row(unit, table, key)
     if table == "clusters":
         change = _without_digest(change, there)
@@ -95,10 +95,10 @@ def _without_digest(change: Change, there: dict[str, Any] | None) -> Change:
     return Change(change.table, change.key, *kept)
 
 
-def _node_backwards(unit: Unit, entry: LedgerEntry, change: Change, now: float) -> Change:
+def _node_inverse(unit: Unit, entry: LedgerEntry, change: Change, now: float) -> Change:
     before, after = change.before, change.after
     if before is None or after is None:
-        ended = _not_before(unit, change.key, now)
+        ended = _end_of(unit, change.key, now)
         before, after = {"ended": ended, "ending": "retracted"}, {"ended": None, "ending": ""}
     firm = {column: value for column, value in after.items() if column not in _COUNTERS}
     if not _nodes_have(unit, change.key, firm):
@@ -114,15 +114,15 @@ def _corrections(unit: Unit, entry: LedgerEntry, changes: list[Change], now: flo
     names = {str(seq) for change in changes if (seq := (change.before or {}).get("successor"))}
     current = {"ended": None, "ending": ""}
     return [
-        Change(NODES, key, current, {"ended": _not_before(unit, key, now), "ending": "retracted"})
+        Change(NODES, key, current, {"ended": _end_of(unit, key, now), "ending": "retracted"})
         for key in sorted(names)
         if _nodes_have(unit, key, {**current, "created": entry.at})
     ]
 
 
-def _not_before(unit: Unit, key: str, now: float) -> float:
+def _end_of(unit: Unit, key: str, now: float) -> float:
     """Now, or when the youngest of these nodes began, where the clock went back."""
-    first, last = stretches_of(key)[0][0], stretches_of(key)[-1][1]
+    first, last = ranges_of(key)[0][0], ranges_of(key)[-1][1]
     sql = "SELECT max(created) FROM nodes WHERE being = $being AND seq BETWEEN ? AND ?"
     found = unit.row(sql, first, last)
     return max(now, found[0]) if found and found[0] is not None else now
@@ -136,7 +136,7 @@ def _nodes_have(unit: Unit, key: str, values: Mapping[str, Any]) -> bool:
     )
     given = [value for value in values.values() if value is not None]
     sql = f"SELECT seq FROM nodes WHERE being = $being{tests}"
-    places = stretches_of(key)
+    places = ranges_of(key)
     if len(places) > _FEW:
         there = {seq for (seq,) in unit.rows(sql, *given)}
         return all(there.issuperset(range(first, last + 1)) for first, last in places)
@@ -169,7 +169,7 @@ def _check_clusters(unit: Unit, entry: LedgerEntry, changes: list[Change]) -> No
         place
         for change in changes
         if change.table == NODES and change.after and {"cluster", "ended"} & change.after.keys()
-        for place in stretches_of(change.key)
+        for place in ranges_of(change.key)
     }
     for change in changes:
         if change.table != "clusters" or not (change.after or {}).get("gone"):
@@ -220,11 +220,11 @@ def _touches(other: Change, change: Change) -> bool:
         return other.key == change.key
     if not is_known(other):
         return False
-    return _overlap(stretches_of(change.key), stretches_of(other.key))
+    return _overlap(ranges_of(change.key), ranges_of(other.key))
 
 
 def _overlap(mine: list[tuple[int, int]], others: list[tuple[int, int]]) -> bool:
-    """Whether two ordered lists of stretches have a number in common."""
+    """Whether two ordered lists of ranges have a number in common."""
     one = other = 0
     while one < len(mine) and other < len(others):
         if mine[one][1] < others[other][0]:
@@ -242,24 +242,24 @@ def _apply(unit: Unit, change: Change) -> None:
     if table == AGES:
         _age(unit, key, (after or {}).get("by", 0) - (before or {}).get("by", 0))
     elif table == NODES:
-        write_nodes(unit, stretches_of(key), after or {})
+        write_nodes(unit, ranges_of(key), after or {})
     elif before is None and after is not None:
-        unit.insert(table, {KEYS[table]: key_in(table, key), **after})
+        unit.insert(table, {KEYS[table]: table_key(table, key), **after})
     else:
-        ledger.write_row(unit, table, KEYS[table], key_in(table, key), after)
+        ledger.write_row(unit, table, KEYS[table], table_key(table, key), after)
 
 
 def _age(unit: Unit, key: str, by: int) -> None:
     unit.many(
         "UPDATE nodes SET session_count = CASE WHEN session_count + ? < 0 THEN 0 "
         "ELSE session_count + ? END WHERE being = $being AND seq BETWEEN ? AND ?",
-        [(by, by, first, last) for first, last in stretches_of(key)],
+        [(by, by, first, last) for first, last in ranges_of(key)],
     )
 
 
 def _clusters_of(unit: Unit, changes: list[Change]) -> set[int]:
     """The clusters that the changed memories are in; all, where very many have changed."""
-    places = [p for change in changes if change.table == NODES for p in stretches_of(change.key)]
+    places = [p for change in changes if change.table == NODES for p in ranges_of(change.key)]
     if len(places) > _FEW:
         sql = "SELECT DISTINCT cluster FROM nodes WHERE being = $being"
         return {cluster for (cluster,) in unit.rows(sql)}

@@ -1,4 +1,8 @@
-"""Whether a sentence tells of what was, or of what is to come, by its verbs."""
+"""What the words around a day say of it.
+
+The verbs of its sentence tell whether it was or is to come. The words beside it make of it each
+such day, the last of all, or no day.
+"""
 
 from __future__ import annotations
 
@@ -115,17 +119,17 @@ class _Sentence:
 
     def cues(self, language: str) -> list[_Cue]:
         if language not in self._cues:
-            self._cues[language] = _cues(self.text, _words(language))
+            self._cues[language] = _cues(self, _words(language))
         return self._cues[language]
 
     @cached_property
     def breaks(self) -> list[tuple[int, int]]:
-        return _breaks(self.text)
+        return [match.span() for match in _CLAUSE_END.finditer(self.text)]
 
     @cached_property
     def scores(self) -> dict[str, int]:
         scores = dict.fromkeys(table("days"), 0)
-        for word in _WORD.findall(self.text.lower()):
+        for _, word in self.words:
             for name in _common().get(word, ()):
                 scores[name] += 1
         return scores
@@ -146,12 +150,11 @@ class Sentences:
         self.text = text
         self._known: dict[int, _Sentence] = {}
 
-    def time(self, start: int, end: int, language: str) -> Time | None:
-        """The tense around a place in the text, that of its own clause before others."""
-        return self.evidence(start, end, language).time
-
     def evidence(self, start: int, end: int, language: str, *, ahead: bool = False) -> Evidence:
-        """What is known of a day at that place; `ahead` is whether a word before it looks ahead."""
+        """What is known of a day at that place, from its own clause before others.
+
+        `ahead` is whether a word before it looks ahead.
+        """
         sentence = self._at(start)
         begin = sentence.begin
         words = _words(language)
@@ -181,6 +184,11 @@ class Sentences:
         """How many words of each language are in the sentence at that place."""
         return self._at(start).scores
 
+    def are_in(self, language: str, start: int) -> bool:
+        """Whether the sentence at that place is rather in this language than in any other."""
+        scores = self.scores(start)
+        return 0 < scores[language] >= max(scores.values())
+
     def born(self, start: int) -> bool:
         """Whether the sentence at that place tells a birthday, whose year nobody knows."""
         return self._at(start).has(_BORN)
@@ -199,7 +207,12 @@ class Sentences:
 
     @cached_property
     def _starts(self) -> list[int]:
-        return _starts(self.text)
+        """Where sentences begin; what goes on for too long is cut."""
+        found = [0]
+        for end in (*(match.end() for match in _END.finditer(self.text)), len(self.text)):
+            found += range(found[-1] + _LONGEST, end - _LONGEST, _LONGEST)
+            found.append(end)
+        return found[:-1]
 
     def _at(self, place: int) -> _Sentence:
         number = bisect_right(self._starts, place) - 1
@@ -208,19 +221,6 @@ class Sentences:
             end = following[0] if following else len(self.text)
             self._known[number] = _Sentence(begin, self.text[begin:end])
         return self._known[number]
-
-
-def _starts(text: str) -> list[int]:
-    """Where sentences begin; what goes on for too long is cut."""
-    found = [0]
-    for end in (*(match.end() for match in _END.finditer(text)), len(text)):
-        found += range(found[-1] + _LONGEST, end - _LONGEST, _LONGEST)
-        found.append(end)
-    return found[:-1]
-
-
-def _breaks(sentence: str) -> list[tuple[int, int]]:
-    return [match.span() for match in _CLAUSE_END.finditer(sentence)]
 
 
 def _clause(breaks: list[tuple[int, int]], start: int, end: int) -> tuple[int, int]:
@@ -244,10 +244,9 @@ def _overall(cues: list[_Cue], at: int) -> Time:
     return "past" if "past" in times else "future" if "future" in times else "present"
 
 
-def _cues(sentence: str, words: _Words) -> list[_Cue]:
-    tokens = [(match.start(), match[0]) for match in _WORD.finditer(sentence)]
+def _cues(sentence: _Sentence, words: _Words) -> list[_Cue]:
+    tokens = [(match.start(), match[0]) for match in _WORD.finditer(sentence.text)]
     lower = [word.lower() for _, word in tokens]
-    breaks = _breaks(sentence)
     found: list[_Cue] = []
     asked_past = not _ASKED_PAST.isdisjoint(lower)
     for number, (at, word) in enumerate(tokens):
@@ -258,7 +257,7 @@ def _cues(sentence: str, words: _Words) -> list[_Cue]:
         if time == "past" and lower[number] in words.plans and "to" in lower[number : number + 4]:
             time = "future"
         if time == "present" and lower[number] in words.perfect:
-            time = _perfect(tokens, number, breaks, words)
+            time = _perfect(tokens, number, sentence.breaks, words)
         if time:
             found.append(_Cue(at, time, time == "past" and _reports(lower, number, words)))
     if not found and words.participle and not words.near:  # "Am Freitag Ana getroffen."
@@ -333,3 +332,92 @@ def _meant(name: str, value: str | int) -> Any:
         return value
     is_pattern = name == "participle" or name.endswith("_ending")
     return re.compile(unbroken(value)) if is_pattern else frozenset(listed(value))
+
+
+_LONGEST_BEFORE = 30
+
+
+class Neighbours:
+    """The words right before and after a place in a text."""
+
+    def __init__(self, text: str, start: int, end: int) -> None:
+        self._text = text
+        self._before = text[max(0, start - _LONGEST_BEFORE) : start]
+        self._end = end
+
+    def make_it_each(self) -> bool:
+        """ "on Tuesday evenings"."""
+        return self._follows("each")
+
+    def make_it_the_last_of_all(self) -> bool:
+        """ "my last night here"."""
+        return self._precedes("own")
+
+    def say_where(self) -> bool:
+        return self._follows("there")
+
+    def compare(self) -> bool:
+        """More in nine days than in four years."""
+        return self._follows("than") or self._precedes("than")
+
+    def are_not_counted(self) -> bool:
+        """Whether no noun follows that it counts; who has a birthday then is not that old."""
+        if _END_OF_PHRASE.match(self._text, self._end) or self._follows("after_day"):
+            return True
+        return self._follows("birthday") and self._precedes("has")
+
+    def take(self) -> bool:
+        """Whether the number before or after them is that of a line or a channel."""
+        return self._precedes("taken")
+
+    def _follows(self, kind: str) -> bool:
+        return bool(_after(kind).match(self._text, self._end))
+
+    def _precedes(self, kind: str) -> bool:
+        return bool(_before(kind).search(self._before))
+
+
+def is_last_night(words: str) -> bool:
+    return bool(_anywhere("last_night").search(words))
+
+
+def names_a_number(sentence: str) -> bool:
+    """Whether it is about the number of something."""
+    return bool(_anywhere("numbered").search(sentence))
+
+
+def is_floor(words: str, language: str) -> bool:
+    return _is_of("floor", words, language)
+
+
+def is_ordinal_day(words: str, language: str) -> bool:
+    return _is_of("ordinal", words, language)
+
+
+def _is_of(kind: str, words: str, language: str) -> bool:
+    pattern = table("days_around")[kind].get(language)
+    return bool(pattern and re.search(pattern, words))
+
+
+_END_OF_PHRASE = re.compile(r"\s*(?:[.,;:!?)(–—]|-\s|$)")
+
+
+@cache
+def _after(kind: str) -> re.Pattern[str]:
+    """What follows; a capital begins another sentence there, or is a noun."""
+    flags = re.NOFLAG if kind == "after_day" else re.IGNORECASE
+    return re.compile(rf",?\s+(?:{_around(kind)})\b", flags)
+
+
+@cache
+def _before(kind: str) -> re.Pattern[str]:
+    return re.compile(rf"(?:^|\W)(?:{_around(kind)})\s+$", re.IGNORECASE)
+
+
+@cache
+def _anywhere(kind: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{_around(kind)})\b", re.IGNORECASE)
+
+
+def _around(kind: str) -> str:
+    return unbroken(table("days_around")[kind])
