@@ -189,7 +189,7 @@ def records(file: BinaryIO) -> Iterator[Record]:
 
 
 class _Checker:
-    """What was seen so far of a bundle."""
+    """Checks a bundle line by line."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -314,7 +314,7 @@ class _Checker:
         self._ids.add((self._at, key))
 
     def check_references(self) -> None:
-        """Whatever something has become, or is in, must be there."""
+        """Every successor and parent cluster must exist."""
         for number, seq in self._references:
             if not 0 < seq <= self._top:
                 raise self.wrong(number, f"there is no memory {seq}")
@@ -426,59 +426,43 @@ def _changes(unit: Unit) -> Iterator[ChangeLine]:
 
 def _write(unit: Unit, found: Iterable[Record], advance: Advance) -> None:
     done = 0
-    for kind, group in groupby(found, type):
+    for _, group in groupby(found, type):
         while part := list(islice(group, _WRITTEN_TOGETHER)):
-            _WRITERS[kind](unit, part)
+            _write_part(unit, part)
             done += len(part)
             advance(done)
 
 
-def _write_clusters(unit: Unit, lines: list[ClusterLine]) -> None:
-    for line in lines:
-        clusters.add(unit, line.cluster)
-        if line.gone is not None:
-            clusters.set_gone(unit, line.cluster.n, line.gone)
+def _write_part(unit: Unit, lines: list[Any]) -> None:
+    """Write some lines of one kind."""
+    match lines[0]:
+        case NodeLine():
+            nodes.reserve(unit, len(lines))
+            nodes.add(unit, [line.node for line in lines])
+            postings.add(unit, {line.node.seq: words_of_node(line.node) for line in lines})
+        case NoteLine():
+            notes.add(unit, [line.note for line in lines])
+            taken = [(line.note.id, line.taken) for line in lines if line.taken is not None]
+            notes.take(unit, taken)
+        case MessageLine():
+            for token, group in groupby(lines, lambda line: line.token):
+                messages.add(unit, [line.message for line in group], token)
+        case ChangeLine():
+            for line in lines:
+                ledger.put(unit, line.change)
+            unit.run("UPDATE beings SET last_ledger = ? WHERE n = $being", lines[-1].change.n)
+        case _:
+            for line in lines:
+                _write_line(unit, line)
 
 
-def _write_nodes(unit: Unit, lines: list[NodeLine]) -> None:
-    nodes.reserve(unit, len(lines))
-    nodes.add(unit, [line.node for line in lines])
-    postings.add(unit, {line.node.seq: words_of_node(line.node) for line in lines})
-
-
-def _write_notes(unit: Unit, lines: list[NoteLine]) -> None:
-    notes.add(unit, [line.note for line in lines])
-    taken = [(line.note.id, line.taken) for line in lines if line.taken is not None]
-    notes.take(unit, taken)
-
-
-def _write_entries(unit: Unit, lines: list[EntryLine]) -> None:
-    for line in lines:
-        entries.add(unit, line.entry, line.token)
-
-
-def _write_messages(unit: Unit, lines: list[MessageLine]) -> None:
-    for token, group in groupby(lines, lambda line: line.token):
-        messages.add(unit, [line.message for line in group], token)
-
-
-def _write_changes(unit: Unit, lines: list[ChangeLine]) -> None:
-    for line in lines:
-        ledger.put(unit, line.change)
-    unit.run("UPDATE beings SET last_ledger = ? WHERE n = $being", lines[-1].change.n)
-
-
-def _write_marks(unit: Unit, lines: list[MarkLine]) -> None:
-    for line in lines:
-        unit.set_mark(line.name, line.value)
-
-
-_WRITERS: dict[type[Record], Callable[[Unit, list[Any]], None]] = {
-    ClusterLine: _write_clusters,
-    NodeLine: _write_nodes,
-    NoteLine: _write_notes,
-    EntryLine: _write_entries,
-    MessageLine: _write_messages,
-    ChangeLine: _write_changes,
-    MarkLine: _write_marks,
-}
+def _write_line(unit: Unit, line: ClusterLine | EntryLine | MarkLine) -> None:
+    match line:
+        case ClusterLine(cluster=cluster, gone=gone):
+            clusters.add(unit, cluster)
+            if gone is not None:
+                clusters.set_gone(unit, cluster.n, gone)
+        case EntryLine(entry=entry, token=token):
+            entries.add(unit, entry, token)
+        case MarkLine(name=name, value=value):
+            unit.set_mark(name, value)

@@ -37,7 +37,7 @@ _PLAIN = {
 
 
 def plain(text: str) -> str:
-    """A message of the program behind, in the words of the commands."""
+    """An internal message in the words of the commands."""
     for theirs, ours in _PLAIN.items():
         text = text.replace(theirs, ours)
     return text
@@ -52,7 +52,7 @@ _BY = {"patrol": "while tidying up", "import": "by an import"}
 
 
 class MemoryHistory:
-    """Tells changes with the texts of the rows that they name."""
+    """Describes ledger entries and changes with the texts of their rows."""
 
     def __init__(self, unit: Unit) -> None:
         self._unit = unit

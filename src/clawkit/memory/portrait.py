@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class StandingQuestion(msgspec.Struct, frozen=True):
-    """What one would ask to know a person, and words that tell of it."""
+    """A question to know a person by, with keywords."""
 
     title: str
     question: str
@@ -81,7 +81,7 @@ _BAR, _BAR_ALONE, _HEADED = 0.21, 0.15, 0.45
 _BY_WORDS, _HEADED_BY_WORDS = 0.15, 0.5
 _IMPORTANT, _OWN, _RECENT, _EARLY, _LONG = 0.35, 0.15, 0.2, 0.1, 0.15
 _OF_ANOTHER = 0.2
-"""What counts beside the matter, chosen on the made lives."""
+"""Weights beside relevance, tuned on the synthetic lives."""
 
 _MONTH = 30 * 86_400.0
 _TYPICAL_LENGTH = 4.0
@@ -93,11 +93,11 @@ _BESIDE = 12
 _MOST_CHANGES = 4
 _SAME_MATTER, _SHARED = 0.53, 0.08
 _RARE, _FEW = 0.04, 5
-"""In which share of all memories a word may be that says what a matter is, and in how many."""
+"""The largest document frequency, as a share and as a count, of a word that identifies a topic."""
 
 
 class Told(msgspec.Struct, frozen=True):
-    """A memory that holds, and the one on the same matter that held before it."""
+    """A memory that holds now, and the one that it replaced."""
 
     node: Node
     before: Node | None = None
@@ -222,7 +222,7 @@ class _Candidates:
         return next((title for title in titles if title != MORE), WHO)
 
     def answers(self) -> list[list[int]]:
-        """The places of those that come near to each question, the best first."""
+        """For each question, the indexes of the candidates above the bar, the best first."""
         if not self.found:
             return []
         scores = np.where(self._fit >= self._bar, self._fit + self._worth[:, None], -np.inf)
@@ -247,7 +247,7 @@ def _headings(fit: Floats) -> list[str]:
 
 
 def _by_words(found: Sequence[Node], words: Callable[[list[str]], Floats]) -> Floats:
-    """How near the nearest word of each memory comes to the words of each question."""
+    """For each memory and question, the best cosine of any word with any keyword."""
     texts = [list(telling_words(node.scene.action)) for node in found]
     every = list(dict.fromkeys(word for text in texts for word in text))
     places = {word: at for at, word in enumerate(every)}
@@ -257,7 +257,7 @@ def _by_words(found: Sequence[Node], words: Callable[[list[str]], Floats]) -> Fl
 
 
 def _worth(node: Node, own: Collection[str], now: float, asker: str) -> float:
-    """What speaks for a memory beside its matter: whose it is, how important, how new, how long."""
+    """A memory's score beside relevance: whose it is, how important, how new, how long."""
     text = node.scene.action
     mine = people.speaks_of_self(text) or any(is_of(node, name) for name in own)
     of_another = bool(asker and node.source.speaker) and not is_of(node, asker)
@@ -274,7 +274,7 @@ def _worth(node: Node, own: Collection[str], now: float, asker: str) -> float:
 
 
 def _is_over(node: Node, now: float) -> bool:
-    """Whether all it told of is a day to come that has passed, and not what began then."""
+    """Whether it announced a day that has passed, and nothing that began then."""
     text = node.scene.action
     told, today = day_of(node.created), day_of(now)
     days = [day for day in days_of(node.scene.when) if day > told]
@@ -283,7 +283,7 @@ def _is_over(node: Node, now: float) -> bool:
 
 
 class _Changes:
-    """What has become of a matter: the newest memory on it that says what has changed."""
+    """Follows a memory to newer ones that say what has changed since."""
 
     def __init__(self, unit: Unit, embedder: Embedder | None) -> None:
         self._unit = unit

@@ -89,6 +89,8 @@ def snapshot(
     """What the Being has on its mind, part by part."""
     memos = notes.waiting(unit, "note")
     diary = entries.since(unit, "diary", now - _DIARY_DAYS)
+    days = [f"{iso(entry.at)[:10]}: {told(entry.content)}" for entry in diary]
+    reflections = entries.found(unit, REFLECTIONS, limit=_MOST_REFLECTIONS)
     inbox = [entry for entry in entries.found(unit, "party_message") if "from" in entry.data]
     parts = [
         _lines("Notes", [f"{told(note.text)} (id: {note.id})" for note in memos], "notes"),
@@ -98,8 +100,8 @@ def snapshot(
         _known(unit, known.parts),
         _part(unit, "partner_tools", "Tools", _named),
         _part(unit, "partner_map", "Map", _named),
-        _lines("Reflections", _reflections(unit), ""),
-        _lines("Diary of the last seven days", [_dated(entry) for entry in diary], "diary"),
+        _lines("Reflections", [told(entry.content) for entry in reflections], ""),
+        _lines("Diary of the last seven days", days, "diary"),
         _lines("Senses", [_sense(one) for one in senses], ""),
     ]
     return "\n\n".join(part for part in parts if part) or "Nothing is noted yet."
@@ -138,12 +140,6 @@ def recent(unit: Unit) -> list[str]:
         unit, statuses=("active", "dying"), order="last_activated DESC, seq DESC", limit=RECENT
     )
     return [told(node.text) for node in found]
-
-
-def _reflections(unit: Unit) -> list[str]:
-    """What the last patrols have left for the next session."""
-    found = entries.found(unit, REFLECTIONS, limit=_MOST_REFLECTIONS)
-    return [told(entry.content) for entry in found]
 
 
 def _soul_name(being: Being, soul: Entry | None) -> str:
@@ -186,10 +182,6 @@ def _relation(entry: Entry) -> str:
 
 def _message(entry: Entry) -> str:
     return f"from {told(str(entry.data['from']), 200)}, {iso(entry.at)}: {told(entry.content)}"
-
-
-def _dated(entry: Entry) -> str:
-    return f"{iso(entry.at)[:10]}: {told(entry.content)}"
 
 
 def _sense(one: dict[str, Any]) -> str:

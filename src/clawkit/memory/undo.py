@@ -36,7 +36,7 @@ _CALLED = {NODES: "a memory", "clusters": "a topic", "notes": "a note", "entries
 
 
 def undo(unit: Unit, n: int, now: float, token: str, dry_run: bool = False) -> list[Change]:
-    """Give back what an entry changed; gives what that changes. `dry_run` only looks."""
+    """Undo an entry; returns the changes. `dry_run` only plans them."""
     entry = ledger.get(unit, n)
     if entry is None:
         raise BeingError(f"the history has no entry {n}: `claw memory history` lists them")
@@ -69,7 +69,7 @@ def undo(unit: Unit, n: int, now: float, token: str, dry_run: bool = False) -> l
 
 
 def _inverse(unit: Unit, entry: LedgerEntry, change: Change, now: float) -> Change:
-    """The change that takes this one back, if what it left is still there."""
+    """The inverse of a change; an error where its result has been changed since."""
     table, key = change.table, change.key
     if table == AGES:
         return Change(AGES, key, change.after, change.before)
@@ -86,7 +86,7 @@ def _inverse(unit: Unit, entry: LedgerEntry, change: Change, now: float) -> Chan
 
 
 def _without_digest(change: Change, there: dict[str, Any] | None) -> Change:
-    """What a topic says follows its memories: where it is another by now, it stays."""
+    """A change without its digest where that is another by now: digests follow memories."""
     before, after = change.before, change.after
     if not before or not after or not there or after.get("digest") == there["digest"]:
         return change

@@ -12,7 +12,7 @@ from clawkit.errors import BeingError
 from clawkit.memory.imports.readers import (
     LONGEST_ACTION,
     ImportedMemory,
-    blocks,
+    MarkdownBlocks,
     day_in,
     read_markdown,
 )
@@ -79,7 +79,7 @@ def test_code_is_one_memory_and_rules_and_comments_are_none(tmp_path: Path) -> N
 
 
 def test_code_that_never_ends_is_still_kept() -> None:
-    found = list(blocks(["```", "x = 1"]))
+    found = list(MarkdownBlocks().read(["```", "x = 1"]))
     assert [(one.line, one.text) for one in found] == [(1, "x = 1")]
 
 

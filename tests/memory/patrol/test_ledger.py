@@ -9,7 +9,7 @@ from clawkit.memory.patrol.topics import Topic, split_off
 from clawkit.memory.records import Change, Entry
 from clawkit.memory.store import entries, nodes
 from clawkit.memory.store import ledger as stored
-from clawkit.memory.store.ledger import key_of, stretches_of
+from clawkit.memory.store.ledger import key_of, ranges_of
 from tests.memory.patrol.minds import NOW, Mind, grown
 
 
@@ -25,7 +25,7 @@ def _last(mind: Mind, kind: str) -> int:
 def test_many_nodes_are_one_short_key() -> None:
     key = key_of([5, 3, 4, 9, 1, 10])
     assert key == "1,3-5,9-10"
-    assert stretches_of(key) == [(1, 1), (3, 5), (9, 10)]
+    assert ranges_of(key) == [(1, 1), (3, 5), (9, 10)]
     assert len(key_of(range(1, 100_001))) < 20
 
 

@@ -119,13 +119,13 @@ def test_who_opens_a_store_while_it_is_replaced_gets_the_new_one(
     database.close()
     found: list[int] = []
     reader = threading.Thread(target=lambda: found.append(counted(store, n)))
-    whole = backup._aside
+    whole = backup._set_aside
 
     def aside(file: Path) -> Path:
         reader.start()
         return whole(file)
 
-    monkeypatch.setattr(backup, "_aside", aside)
+    monkeypatch.setattr(backup, "_set_aside", aside)
     restore(copy, store)
     reader.join()
     assert found in ([10], [11])

@@ -1,1 +1,1 @@
-"""Rights of people: all that a Being has about one person, shown, written down, erased."""
+"""Everything a Being has about one person: found, exported, erased."""

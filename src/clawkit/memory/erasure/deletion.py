@@ -128,7 +128,7 @@ def _apply(unit: Unit, search: PersonSearch, plan: ErasurePlan, now: float) -> N
 
 
 def _erase_nodes(unit: Unit, plan: ErasurePlan, now: float) -> dict[int, int | None]:
-    """Empty the nodes and make those anew of which something stays; gives where each is now."""
+    """Empty the nodes, and store redacted copies as new ones; maps old numbers to new ones."""
     moved: dict[int, int | None] = {node.seq: None for node in plan.gone}
     first = nodes.reserve(unit, len(plan.edited)) if plan.edited else 0
     drafts: list[Node] = []
@@ -150,7 +150,7 @@ def _repointed(node: Node, moved: Mapping[int, int | None]) -> Node:
 
 
 def _repoint(unit: Unit, moved: Mapping[int, int | None]) -> None:
-    """Whatever points to a node points to where it is now."""
+    """Update references to nodes that have new numbers."""
     unit.many(
         "UPDATE nodes SET successor = ? WHERE being = $being AND successor = ? AND ending <> ?",
         [(new, old, ERASED) for old, new in moved.items()],
@@ -170,7 +170,7 @@ def _write_row(unit: Unit, row: RowPlan) -> None:
 
 
 def _forget_told(unit: Unit, search: PersonSearch, seqs: Sequence[int]) -> None:
-    """Nobody was told it; a conversation with the name in its own is forgotten with that."""
+    """Forget which conversations were told of it, and those whose name has the person's."""
     reads.forget(unit, seqs)
     rows = unit.rows("SELECT DISTINCT conversation FROM told WHERE being = $being")
     named = [(place,) for (place,) in rows if search.editor.mentions(place)]
@@ -178,7 +178,7 @@ def _forget_told(unit: Unit, search: PersonSearch, seqs: Sequence[int]) -> None:
 
 
 def _describe_anew(unit: Unit, search: PersonSearch, touched: set[int]) -> None:
-    """Topics say what is left in them."""
+    """Rewrite the digests of topics without the person."""
     for cluster in clusters.every(unit):
         if cluster.n in touched:
             told = centroids.digest(unit, cluster.n)

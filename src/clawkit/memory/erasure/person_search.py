@@ -87,7 +87,7 @@ class ErasurePlan(Struct, frozen=True):
 
 
 class PersonSearch:
-    """One look through a Being for one person."""
+    """Searches all tables of a Being for one person."""
 
     def __init__(self, unit: Unit, who: ErasureRequest, now: float) -> None:
         self.unit = unit
@@ -184,7 +184,7 @@ class PersonSearch:
             self._sent.add(node.source.message)
 
     def _forget(self, gone: Collection[Node], kept: Collection[str]) -> None:
-        """What is erased as a memory is erased wherever else the same words stand."""
+        """Note what goes, so that the same words are erased in other tables too."""
         lost = {word for node in gone for word in words_of(node.text)}
         self._lost_words = lost.difference(kept)
         for node in gone:
@@ -355,7 +355,7 @@ def _every_node(unit: Unit) -> Iterator[Node]:
 
 
 def _moved(change: Change, moved: Mapping[int, int | None]) -> Change | None:
-    """A change of nodes with their numbers of now; None where none of them is left."""
+    """A change with the nodes' new numbers; None where none of them is left."""
     sides = tuple(_successor(row, moved) for row in (change.before, change.after))
     places = ranges_of(change.key)
     firsts = [first for first, _ in places]

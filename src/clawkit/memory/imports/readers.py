@@ -93,7 +93,7 @@ _LOOKED_AT = 64 * 1024
 
 
 def format_of(place: Path) -> Format:
-    """What a file looks like by its first line, a folder by being one."""
+    """The format of a file by its first line; a folder is Markdown."""
     if place.is_dir() or place.suffix.lower() in ENDINGS:
         return "markdown"
     first = _first_object(place)
@@ -110,7 +110,7 @@ def format_of(place: Path) -> Format:
 
 
 def read(place: Path, kind: Format, *, as_memories: bool = False) -> ImportedFiles:
-    """Everything but a bundle, which is no reading but a whole memory."""
+    """Read a file or folder of any format but a bundle, which is loaded as a whole."""
     readers: dict[str, Callable[[Path], ImportedFiles]] = {
         "markdown": read_markdown,
         "jsonl": lambda file: read_conversations(file, as_memories=as_memories),
@@ -284,14 +284,12 @@ def read_graph(file: Path) -> ImportedFiles:
 
 
 def _observed(name: str, kind: str, line: dict[str, Any], file: str) -> list[ImportedMemory]:
-    observations = line.get("observations", [])
-    if not isinstance(observations, list):
-        raise ValueError("`observations` must be a list of texts")
+    try:
+        observations = msgspec.convert(line.get("observations", []), list[str])
+    except msgspec.ValidationError:
+        raise ValueError("`observations` must be a list of texts") from None
     found: list[ImportedMemory] = []
-    for one in cast("list[Any]", observations):
-        if not isinstance(one, str):
-            raise ValueError("`observations` must be a list of texts")
-        text = one.strip()
+    for text in map(str.strip, observations):
         about = text if name.casefold() in text.casefold() else f"{name}: {text}"
         found += [
             ImportedMemory(Scene(action=part, actors=(name,), themes=(kind,)), file)
@@ -330,12 +328,9 @@ class Block(Struct, frozen=True):
     above: tuple[str, ...] = ()
 
 
-def blocks(lines: Sequence[str], first: int = 1) -> Iterator[Block]:
-    """The blocks of these lines, whose numbers begin with `first`."""
-    return _Blocks().read(lines, first)
+class MarkdownBlocks:
+    """Splits lines into blocks."""
 
-
-class _Blocks:
     def __init__(self) -> None:
         self._headings: list[tuple[int, str]] = []
         self._items: list[tuple[int, str]] = []
@@ -344,7 +339,8 @@ class _Blocks:
         self._indent: int | None = None
         self._fence = ""
 
-    def read(self, lines: Sequence[str], first: int) -> Iterator[Block]:
+    def read(self, lines: Sequence[str], first: int = 1) -> Iterator[Block]:
+        """The blocks of these lines, whose numbers begin with `first`."""
         for number, line in enumerate(lines, first):
             if self._fence:
                 yield from self._code(line)
@@ -375,31 +371,29 @@ class _Blocks:
             self._begin_heading(len(heading[1]), _CLOSING.sub("", heading[2]).rstrip())
         elif item := _ITEM.match(line):
             yield from self._end()
-            self._begin_item(number, len(item[1]), item[2])
+            self._begin_block(number, len(item[1]))
+            self._indent, self._text = len(item[1]), [item[2]]
         else:
             if not self._text:
-                self._begin_paragraph(number, len(line) - len(line.lstrip()))
+                self._begin_block(number, len(line) - len(line.lstrip()))
             self._text.append(line.strip())
 
     def _begin_heading(self, level: int, text: str) -> None:
         self._headings = [one for one in self._headings if one[0] < level] + [(level, text)]
         self._items = []
 
-    def _begin_item(self, number: int, indent: int, text: str) -> None:
-        self._items = [one for one in self._items if one[0] < indent]
-        self._line, self._indent, self._text = number, indent, [text]
-
-    def _begin_paragraph(self, number: int, indent: int) -> None:
+    def _begin_block(self, number: int, indent: int) -> None:
+        """Leave the list items that it does not stand under."""
         self._items = [one for one in self._items if one[0] < indent]
         self._line, self._indent = number, None
 
     def _end(self, joined: str = " ") -> Iterator[Block]:
         text = joined.join(part for part in self._text if part or joined == "\n").strip()
         if text:
-            above = tuple(one for _, one in self._items)
-            yield Block(self._line, text, tuple(one for _, one in self._headings), above)
-        if text and self._indent is not None:
-            self._items.append((self._indent, text))
+            headings, above = (tuple(one for _, one in x) for x in (self._headings, self._items))
+            yield Block(self._line, text, headings, above)
+            if self._indent is not None:
+                self._items.append((self._indent, text))
         self._text, self._indent = [], None
 
 
@@ -423,13 +417,12 @@ def read_markdown(place: Path) -> ImportedFiles:
     memories: list[ImportedMemory] = []
     problems: list[ImportProblem] = []
     for file in files:
+        name = file.relative_to(root).as_posix()
         if file != place and file.is_symlink() and not _leads_into(root, file):
-            name = file.relative_to(root).as_posix()
-            problems.append(
-                ImportProblem(name, 1, "this is a link to something outside of the folder")
-            )
+            what = "this is a link to something outside of the folder"
+            problems.append(ImportProblem(name, 1, what))
             continue
-        found = _Notes(file, file.relative_to(root).as_posix())
+        found = _Notes(file, name)
         memories += found.memories()
         problems += found.problems
     return ImportedFiles(tuple(memories), problems=tuple(problems), files=len(files))
@@ -437,17 +430,13 @@ def read_markdown(place: Path) -> ImportedFiles:
 
 def _files(folder: Path) -> list[Path]:
     found = (file for file in folder.rglob("*") if file.suffix.lower() in ENDINGS)
-    seen = [one for one in found if not _is_hidden(one.relative_to(folder)) and one.is_file()]
-    return sorted(seen, key=lambda file: file.relative_to(folder).parts)
+    there = [(file.relative_to(folder).parts, file) for file in found if file.is_file()]
+    return [file for parts, file in sorted(there) if not any(p.startswith(".") for p in parts)]
 
 
 def _leads_into(folder: Path, link: Path) -> bool:
     # Whoever made the folder must not choose among the other files of its reader.
     return link.resolve().is_relative_to(folder.resolve())
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
 
 
 class _Notes(_SourceFile):
@@ -463,7 +452,8 @@ class _Notes(_SourceFile):
         lines = self._lines()
         start = self._front_matter(lines)
         self._day = self._day or day_in(self._stem)
-        return [one for block in blocks(lines[start:], start + 1) for one in self._kept(block)]
+        blocks = MarkdownBlocks().read(lines[start:], start + 1)
+        return [one for block in blocks for one in self._kept(block)]
 
     def _lines(self) -> list[str]:
         found: list[str] = []

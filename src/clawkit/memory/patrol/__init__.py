@@ -1,4 +1,4 @@
-"""Patrol: what was noted becomes memory, and memory is kept in order; nothing is destroyed."""
+"""Patrol: turns notes into memories and consolidates memories; nothing is destroyed."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _ROUNDING = 1e-4  # vectors are kept in half precision
 
 
 def add(unit: Unit, name: str, parent: int | None, digest: str = "") -> tuple[Cluster, Change]:
-    """A new cluster, and what the ledger says of it."""
+    """Adds a cluster; returns it with its ledger change."""
     cluster = Cluster(clusters.next_number(unit), str(uuid4()), name, parent, digest)
     clusters.add(unit, cluster)
     row = {"id": cluster.id, "name": name, "parent": parent, "digest": digest, "gone": None}
@@ -55,7 +55,7 @@ def root(unit: Unit, name: str) -> int:
 
 
 def root_for(scene: Scene) -> str:
-    """Which root a scene belongs to when it is near to nothing."""
+    """The root cluster of a scene that is near to no cluster."""
     words = " ".join((scene.action, scene.setting, *scene.themes))
     return BUSINESS if _business().search(words) else PRIVATE
 
@@ -127,7 +127,7 @@ def recompute(unit: Unit, numbers: Iterable[int], model: str | None = None) -> N
 
 
 def refresh(unit: Unit, numbers: Iterable[int]) -> None:
-    """Let clusters be of the memories that are left in them; a model may describe them later."""
+    """Recompute centroids and plain digests after memories have moved or ended."""
     numbers = set(numbers)
     recompute(unit, numbers)
     for cluster in clusters.every(unit):
@@ -143,7 +143,7 @@ def clusters_of(unit: Unit, seqs: Sequence[int]) -> set[int]:
 
 
 def unit_length(rows: Floats) -> Floats:
-    """Rows of length one; what has no direction stays zero."""
+    """Rows normalised to length one; a zero row stays zero."""
     import numpy as np
 
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -159,12 +159,12 @@ def _mean(vectors: dict[int, Floats]) -> Floats | None:
 
 
 def most_important(unit: Unit, cluster: int) -> list[Node]:
-    """The active memories that say best what a cluster is about."""
+    """The most important active memories of a cluster."""
     return nodes.page(unit, cluster=cluster, statuses=("active",), limit=_MOST_DESCRIBED)
 
 
 def digest(unit: Unit, cluster: int) -> str:
-    """Who a cluster is about, and what matters most in it."""
+    """A digest without a model: who a cluster is about, and its most important memories."""
     found = most_important(unit, cluster)
     people = Counter(name for node in found for name in node.scene.actors)
     names = [name for name, _ in people.most_common() if name.casefold() not in _NOBODY][:_NAMES]

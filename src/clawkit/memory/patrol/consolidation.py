@@ -70,7 +70,7 @@ def merge_repeated(unit: Unit, run: PatrolContext) -> int:
 
 
 def _same(unit: Unit, new: Sequence[Node]) -> list[tuple[Node, list[Node]]]:
-    """Each new memory, and the older ones that say the same; each memory is there once."""
+    """Each new memory with its older duplicates; each memory is there once."""
     frequencies = postings.frequencies(
         unit, sorted({word for node in new for word in terms(node.scene.action)})
     )
@@ -92,7 +92,7 @@ def _older(unit: Unit, node: Node, key: object, frequencies: Mapping[str, int]) 
 
 
 def _key(node: Node) -> object:
-    """The same for two memories that say the same of the same people."""
+    """Equal for two memories that say the same of the same people."""
     scene = node.scene
     return (
         folded_words(scene.action) or (scene.action,),
@@ -163,7 +163,7 @@ def _merge(unit: Unit, same: Sequence[Node], run: PatrolContext) -> None:
 
 
 def _same_vector(unit: Unit, node: Node, model: str) -> Embed | None:
-    """What says the same has the same vector: none need be made."""
+    """The vector of a duplicate, reused instead of made anew."""
     found = unit.vectors.fetch(model, [node.seq]) if model else {}
     if not found:
         return None
@@ -287,7 +287,7 @@ def _still_there(unit: Unit, group: Sequence[Node]) -> bool:
 
 
 def _settle(unit: Unit, looked_at: list[Node], now: float, token: str) -> None:
-    """What was looked at is fresh no more."""
+    """Marks the memories that a model has seen as no longer fresh."""
     found = nodes.fetch(unit, [node.seq for node in looked_at])
     fresh = [seq for seq, node in found.items() if node.fresh and node.ended is None]
     if fresh:
@@ -344,13 +344,13 @@ def supersede_outdated(run: PatrolContext, llm: Llm) -> int:
 
 
 def _unseen(unit: Unit) -> list[Node]:
-    """The memories that no patrol has looked at for this, the oldest first."""
+    """The memories not yet checked for what they outdate, the oldest first."""
     after = int(unit.mark(_LOOKED_AT_OUTDATED) or 0)
     return nodes.page(unit, after=after, order="seq", limit=_MOST_NEW)
 
 
 def _similar(unit: Unit, model: str, node: Node) -> list[Node]:
-    """Older memories on the matter of a new one, the nearest first."""
+    """Older memories similar to a new one, the nearest first."""
     vector = unit.vectors.fetch(model, [node.seq]).get(node.seq) if model else None
     if vector is None:
         return []
@@ -380,7 +380,7 @@ def _found(llm: Llm, pairs: list[Pair]) -> list[tuple[Node, Node]]:
 
 
 def _end(unit: Unit, by: Node, old: Node, now: float, token: str) -> bool:
-    """End one, if nobody has ended it or the new one meanwhile."""
+    """End the old one, unless either has been ended meanwhile."""
     there = nodes.fetch(unit, [by.seq, old.seq])
     if len(there) < 2 or any(node.ended is not None for node in there.values()):
         return False

@@ -51,7 +51,7 @@ class _NamedDigest(msgspec.Struct, frozen=True):
 
 
 def _sizes(unit: Unit) -> Sizes:
-    """How many active memories each cluster has, and its newest; to tell later what changed."""
+    """Each cluster's number of active memories and its newest one, to detect changes later."""
     rows = unit.rows(
         "SELECT cluster, count(*), max(seq) FROM nodes "
         "WHERE being = $being AND status = 'active' AND ended IS NULL GROUP BY cluster"
@@ -152,7 +152,7 @@ class _DiaryAnswer(msgspec.Struct, frozen=True):
 
 
 def write_diary(run: PatrolContext, llm: Llm, after: int) -> int:
-    """Write about what was learned after the memory of this number; gives how many entries."""
+    """Write the diary about memories after this number; returns how many entries."""
     with run.database.read(run.being) as unit:
         new = nodes.page(unit, after=after, order="seq DESC", limit=_MOST_TOLD)
     if not new:

@@ -83,7 +83,7 @@ def revive(unit: Unit, now: float, token: str) -> int:
 
 
 def reactivate(unit: Unit, found: Sequence[tuple[int, int]], was: str) -> list[Change]:
-    """Make memories active: their number and their `session_count`, which begins anew."""
+    """Make memories active, given by number and `session_count`, which is reset."""
     changes: list[Change] = []
     for seq, sessions in found:
         before = {"status": was, "session_count": sessions}
@@ -160,7 +160,7 @@ def step_cap(unit: Unit, cap: int | None) -> int:
 
 
 def fade(unit: Unit, found: Sequence[int], run: PatrolContext) -> Faded:
-    """Let go what has faded, one step at a time; `found` is what was faint a moment ago."""
+    """Move faint memories one step towards dead; `found` was faint a moment ago."""
     spared, over = _dying(unit, run.now)
     dead = sorted(over[: step_cap(unit, run.cap)])
     dying = _still_faint(unit, found, run.now)
@@ -178,7 +178,7 @@ def fade(unit: Unit, found: Sequence[int], run: PatrolContext) -> Faded:
 
 
 def _dying(unit: Unit, now: float) -> tuple[list[tuple[int, int]], list[int]]:
-    """The dying that live again, with their `session_count`, and those to let go, weakest first."""
+    """The dying to reactivate, with their `session_count`, and those that die, weakest first."""
     sql = f"SELECT seq, session_count, pinned, {_LIFE} AND status = 'dying' ORDER BY seq"
     age = Age(now)
     spared: list[tuple[int, int]] = []
@@ -192,7 +192,7 @@ def _dying(unit: Unit, now: float) -> tuple[list[tuple[int, int]], list[int]]:
 
 
 def _still_faint(unit: Unit, found: Sequence[int], now: float) -> list[int]:
-    """Somebody may have asked for them since they were found."""
+    """Those that nobody has asked for since they were found."""
     sql, age = f"{_MAY_FADE} AND seq IN (??)", Age(now)
     return sorted(seq for seq, *life in unit.among(sql, found) if age.is_faint(*life))
 

@@ -38,7 +38,7 @@ _FEWEST_WORDS_OF_NEWS = 4
 
 
 class KnownScenes:
-    """What a Being remembers, asked for many scenes at once."""
+    """Looks up which of many scenes are remembered already."""
 
     def __init__(self, unit: Unit, scenes: Sequence[Scene]) -> None:
         self._unit = unit
@@ -100,13 +100,13 @@ def sharing_rarest_words(
 
 
 class BatchScenes:
-    """What was already among the scenes of one batch."""
+    """Detects duplicates among the scenes of one batch."""
 
     def __init__(self) -> None:
         self._places: dict[tuple[object, ...], int] = {}
 
     def place(self, scene: Scene, source: MemorySource, at: int) -> int:
-        """Where the same was said first; `at` if that is here."""
+        """The index of the first scene that says the same; `at` if this is the first."""
         key = folded_words(scene.action) or scene.action, scene.setting, folded_names(scene.actors)
         return self._places.setdefault((*key, scene.when, source.voice), at)
 
@@ -145,7 +145,7 @@ def union(*groups: Sequence[str]) -> tuple[str, ...]:
 def keep(
     unit: Unit, drafts: Sequence[Node], embed: Embed | None
 ) -> tuple[list[Node], list[Change]]:
-    """Keep new nodes, whose numbers are given here; one without a cluster joins the nearest."""
+    """Store new nodes, assign their numbers, and put those without a cluster into the nearest."""
     if not drafts:
         return [], []
     scenes, speakers = [one.scene for one in drafts], [one.source.speaker for one in drafts]
@@ -215,7 +215,7 @@ def remember(
 
 
 def remember_waiting(run: PatrolContext) -> int:
-    """See to all notes that wait for a patrol; gives how many memories they are."""
+    """Make memories of all notes that wait for a patrol; returns how many."""
     database, being = run.database, run.being
     for _ in range(_ROUNDS):
         with database.read(being) as unit:
@@ -258,7 +258,7 @@ def _cleaned_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def touch(unit: Unit, node: Node, now: float) -> None:
-    """What is said again is as alive as what is asked for."""
+    """Count a repetition as a use of the memory."""
     times = _FROM_THE_DEAD if node.status == "dead" else _ONCE
     nodes.touch(unit, {node.seq: times}, max(now, node.last_activated))
 

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 class _Over(Exception):
-    """Ends the transaction so that it is undone."""
+    """Rolls the transaction back."""
 
 
 class _OneTransaction:
-    """One Being in a transaction that is open already."""
+    """Hands out one open transaction for every read and write."""
 
     def __init__(self, unit: Unit) -> None:
         self._unit = unit
@@ -52,7 +52,7 @@ class _OneTransaction:
 
 @contextmanager
 def _undone(database: Database, being: int) -> Generator[Transactions]:
-    """A Being that can be changed until this is left, when all of it is undone."""
+    """Transactions whose changes are rolled back at the end."""
     with suppress(_Over), database.write(being) as unit:
         yield _OneTransaction(unit)
         raise _Over
@@ -77,7 +77,7 @@ class PatrolOutcome(msgspec.Struct, frozen=True):
 
     @property
     def verdict(self) -> jobs.RunOutcome:
-        """How it went, in a word."""
+        """The outcome as the job table counts it."""
         if self.stopped:
             return "skipped"
         failed = any(str(said).startswith(_FAILED) for said in self.steps.values())

@@ -136,7 +136,7 @@ _ASKED = (
 
 
 class Heard(msgspec.Struct, frozen=True):
-    """What a conversation brought: memories that are new, and where the next patrol goes on."""
+    """New memories of a conversation, and where the next patrol continues."""
 
     scenes: int = 0
     marker: str = ""
@@ -289,7 +289,7 @@ def _usable(raw: msgspec.Raw) -> _Found | None:
 
 
 def _parts(said: Sequence[HistoryMessage]) -> list[list[HistoryMessage]]:
-    """The messages in parts that a model can take."""
+    """The messages in batches that fit into one prompt."""
     parts: list[list[HistoryMessage]] = []
     size = _LONGEST_PART
     for one in said:

@@ -45,13 +45,13 @@ _SHORTEST_OF_FAMILY = 5
 _SHORTEST_COMPOUND = 9
 
 _COMMON = 0.15
-"""The share of all texts that may have a word that still tells something."""
+"""The largest document frequency, as a share, of a word that is still distinctive."""
 
 _FEW, _HALF = 20, 0.5
-"""In small memories, half of the texts may have it, up to so many."""
+"""In small memories: half of the texts, up to so many."""
 
 _DOUBT = 3.0
-"""How many further texts a word would need for what is seen in few of them to count fully."""
+"""Smoothing: how many texts without evidence are added to a word's count."""
 
 _LEAST_WEIGHT = 0.03
 _WEIGHT_OF_NAMES = 0.08
@@ -72,7 +72,7 @@ _LITTLE = _keys(words_that_say_little().union(*word_lists("no_topics").values())
 
 
 class TopicWords(msgspec.Struct, frozen=True):
-    """The words of many texts: which text has which, how each is written, how telling it is."""
+    """The words of many texts: an inverted index, spellings, and how distinctive each word is."""
 
     texts: list[frozenset[str]]
     having: dict[str, list[int]]
@@ -221,7 +221,7 @@ def _usual_spellings(found: Sequence[dict[str, str]]) -> dict[str, str]:
 
 
 def _families(words: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Each word with what it counts as: itself or its short form, and the parts of a compound."""
+    """Each word with the keys it counts under: its short form, and the parts of a compound."""
     known = frozenset(words)
     return {word: (_short(word, known), *_ends(word, known)) for word in words}
 
@@ -274,7 +274,7 @@ def groups(near: Floats, least: float) -> list[list[int]]:
 
 
 class _State:
-    """Which groups there are, how near they are, and which is the nearest to each."""
+    """The current groups, their similarities, and each one's nearest neighbour."""
 
     def __init__(self, near: Floats) -> None:
         self._near = near.copy()

@@ -38,13 +38,13 @@ class TopicState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def known(unit: Unit) -> defaultdict[int, TopicState]:
-    """By the number of the cluster; one that is not there was never looked at."""
+    """The state of each topic, by cluster number; the default for one never looked at."""
     found = msgspec.json.decode(unit.mark(_MARK) or "{}", type=dict[int, TopicState])
     return defaultdict(TopicState, found)
 
 
 def save_states(unit: Unit, new: dict[int, TopicState]) -> None:
-    """Keep what is new, and forget clusters that are gone."""
+    """Save changed states, and drop those of clusters that are gone."""
     there = clusters.by_number(unit)
     found = {n: one for n, one in {**known(unit), **new}.items() if n in there}
     unit.set_mark(_MARK, written({str(n): found[n] for n in sorted(found)}))
@@ -131,7 +131,7 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 class _Plan(msgspec.Struct, frozen=True):
-    """What a look at the memories found: topics by the clusters they are in, and new names."""
+    """What to split off from which clusters, and new names."""
 
     seen: int
     in_roots: list[Topic]
@@ -141,7 +141,7 @@ class _Plan(msgspec.Struct, frozen=True):
 
 
 class _Sample:
-    """Memories with their vectors, taken from the middle of this Being, and their words."""
+    """A sample of memories with centred vectors, and their words."""
 
     def __init__(self, unit: Unit, model: str, found: Iterable[Node]) -> None:
         import numpy as np
@@ -193,7 +193,7 @@ def split(run: PatrolContext) -> int:
 
 
 def _planned(unit: Unit, model: str) -> _Plan | None:
-    """Look at what has grown; None where nothing has."""
+    """Plan what to split off from clusters that have grown; None where none has."""
     there = clusters.by_number(unit)
     roots = frozenset(n for n, cluster in there.items() if cluster.parent is None)
     sizes, states = _sizes(unit), known(unit)
@@ -236,14 +236,14 @@ def _newest(unit: Unit, looked_at: Sequence[int]) -> Iterator[Node]:
 
 
 def _own_names(found: Sequence[Node]) -> frozenset[str]:
-    """Who speaks, or takes part in so much that the name says nothing of the topic."""
+    """Names too frequent to be distinctive: speakers, and whoever takes part in very much."""
     people = Counter(name for node in found for name in node.scene.actors)
     often = {name for name, count in people.items() if count > max(LARGE, _OFTEN * len(found))}
     return frozenset(often | {node.source.speaker for node in found} - {""})
 
 
 def _parts(sample: _Sample, cluster: Cluster, size: int) -> list[Topic]:
-    """What may leave a large topic: the larger it is, the nearer its memories must be to stay."""
+    """Subtopics of a large topic: the larger it is, the more similar they must be."""
     least = min(_NEAREST, _NEAR * (size / LARGE) ** 0.5)
     return sample.topics(frozenset((cluster.n,)), least, words_of(cluster.name))[1:]
 
@@ -345,7 +345,7 @@ def split_off(
 
 
 def _same_topic(topic: Topic, there: Iterable[Cluster]) -> int | None:
-    """The topic whose name has the most telling word of this one: it grows instead."""
+    """An existing topic whose name has the most distinctive word of this one."""
     first = topic.name.split(", ")[0]
     return next((c.n for c in there if c.parent is not None and first in words_of(c.name)), None)
 

@@ -85,7 +85,7 @@ def after_marker(said: Sequence[HistoryMessage], marker: str | None) -> Sequence
 
 
 def not_kept(unit: Unit, said: Sequence[HistoryMessage]) -> frozenset[str]:
-    """The ids of those that are not kept yet."""
+    """The ids of the messages that are not stored yet."""
     sql = "SELECT id FROM messages WHERE being = $being AND id IN (??)"
     ids = [one.id for one in said]
     return frozenset(ids) - {found for (found,) in unit.among(sql, ids)}

@@ -39,7 +39,7 @@ class Embed(NamedTuple):
 
 
 class PreparedVectors:
-    """Vectors that were made already; of other texts they are made when asked for."""
+    """A cache of vectors made ahead; those of other texts are made on demand."""
 
     def __init__(self, embedder: Embedder, texts: Sequence[str]) -> None:
         self._embedder = embedder
@@ -82,7 +82,7 @@ def ahead(
 def texts_of(
     unit: Unit, scenes: Sequence[Scene], speakers: Sequence[str] = ()
 ) -> list[tuple[str, str]]:
-    """What is embedded of each scene: alone, and with what was said before it."""
+    """The texts to embed of each scene: alone, and with its context."""
     voices = people.known(unit).voices.union(speakers) - {"", USER}
     return [texts_to_embed(scene, voices) for scene in scenes]
 
@@ -141,7 +141,7 @@ def _embed(database: Transactions, being: int, embedder: Embedder, seqs: list[in
 
 
 def _settle(database: Transactions, being: int, model: str, *, moved: bool) -> None:
-    """Move the clusters into the space of this model, and let go of the others."""
+    """Recompute centroids in this model's space, and drop other models' vectors."""
     with database.read(being) as unit:
         others = [name for name in unit.vectors.counts() if name != model]
         placed = stored_clusters.centroids(unit, model)

@@ -40,7 +40,7 @@ class StoreContents(Struct, frozen=True):
 
 
 class RestoredStore(Struct, frozen=True):
-    """What was brought back, and where that is now which was there before."""
+    """What was restored, and where the previous store is kept."""
 
     held: StoreContents
     before: Path | None
@@ -108,7 +108,7 @@ def _copy(source: Path, target: Path, thing: str) -> None:
 
 
 def _connect(file: Path) -> sqlite3.Connection:
-    """A file that is there; to write where that is allowed, else companions would be left."""
+    """Open an existing file; writable where possible, else SQLite leaves its side files behind."""
     return sqlite3.connect(
         f"{file.absolute().as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None
     )
@@ -129,7 +129,7 @@ def _temporary(target: Path) -> Generator[Path]:
 
 @contextmanager
 def _exclusive(store: Path) -> Generator[None]:
-    """Hold a store so that nobody else has it open; a damaged one is held by nobody."""
+    """Hold an exclusive lock on a store; a damaged one cannot be locked."""
     with closing(_connect(store)) as raw:
         raw.execute("PRAGMA busy_timeout = 0")
         try:
@@ -149,7 +149,7 @@ def _exclusive(store: Path) -> Generator[None]:
 
 
 def _set_aside(store: Path) -> Path:
-    """A second name for what is in a place, under which it stays when that is taken."""
+    """Hard-link the store under another name before it is replaced."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
     for number in range(100):
         name = f"{store.name}.before-restore-{stamp}" + (f"-{number}" if number else "")

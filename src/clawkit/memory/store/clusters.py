@@ -18,7 +18,7 @@ _SELECT = "SELECT n, id, name, parent, digest FROM clusters WHERE being = $being
 
 
 def every(unit: Unit) -> list[Cluster]:
-    """Those that are there now, roots first."""
+    """The clusters that are not gone, roots first."""
     return [Cluster(*row) for row in unit.rows(f"{_SELECT} ORDER BY n")]
 
 

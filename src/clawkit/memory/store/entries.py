@@ -35,7 +35,7 @@ def since(unit: Unit, target: str, moment: float) -> list[Entry]:
 
 
 def replace(unit: Unit, entry: Entry, token: str) -> None:
-    """Put another content, and all else that may change, into an entry that is there."""
+    """Update an existing entry."""
     values = {"name": entry.key, "content": entry.content, "at": entry.at, "token": token}
     write_row(unit, "entries", "id", entry.id, {**values, "data": written(entry.data)})
 

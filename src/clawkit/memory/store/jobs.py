@@ -14,7 +14,7 @@ from msgspec import Struct
 from clawkit.store.database import Connection
 
 _LONGEST = 3600.0
-"""Nobody claims or puts off a job for longer: what says so is from a clock that went back."""
+"""The longest claim in seconds; a longer one comes from a clock that went back."""
 
 
 def want(
@@ -95,7 +95,7 @@ def failed(
 
 
 def give_back(connection: Connection, owner: str) -> None:
-    """Let others take what this owner has claimed, or was to do."""
+    """Release what this owner has claimed or reserved."""
     connection.run(
         "UPDATE jobs SET owner = '', until = 0 WHERE owner IN (?, ?)", (owner, _kept_for(owner))
     )
@@ -130,7 +130,7 @@ def waiting(connection: Connection, being: int) -> list[tuple[str, int, str]]:
 
 
 def _kept_for(claimant: str) -> str:
-    """What stands in the place of an owner while a job waits for a certain one."""
+    """The owner column's value while a job is reserved for a certain worker."""
     return f"for {claimant}" if claimant else ""
 
 

@@ -80,7 +80,7 @@ def put(unit: Unit, entry: LedgerEntry) -> None:
 
 
 def rewrite(unit: Unit, entry: LedgerEntry) -> None:
-    """Put another text and other changes into an entry, whose number and time stay."""
+    """Replace an entry's text and changes; its number and time stay."""
     unit.run(
         "UPDATE ledger SET kind = ?, why = ?, changes = ? WHERE being = $being AND n = ?",
         entry.kind,
@@ -126,7 +126,7 @@ def _entry(row: Row) -> LedgerEntry:
 
 
 def ranges(seqs: Iterable[int]) -> list[tuple[int, int]]:
-    """Numbers as first and last of what follows one another."""
+    """Numbers as ranges of consecutive ones, each with its first and last."""
     found: list[tuple[int, int]] = []
     for seq in sorted(set(seqs)):
         if found and found[-1][1] == seq - 1:
@@ -168,7 +168,7 @@ def write_nodes(unit: Unit, where: Iterable[tuple[int, int]], values: Mapping[st
 
 
 def created(seqs: Iterable[int]) -> Change:
-    """Nodes that were not there before."""
+    """The change that creates nodes."""
     return Change(NODES, key_of(seqs), None, {})
 
 

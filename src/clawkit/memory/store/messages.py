@@ -11,7 +11,7 @@ ERASED = "erased"
 """In the place of a role, where nothing is left of a message but that it was heard."""
 
 _SITTING = 3600.0
-"""Seconds after which somebody begins anew."""
+"""Seconds of silence after which a conversation counts as a new one."""
 
 _SELECT = (
     "SELECT id, at, role, content, conversation FROM messages "
@@ -19,21 +19,13 @@ _SELECT = (
 )
 
 
-def add(unit: Unit, messages: Sequence[HistoryMessage], token: str) -> int:
-    """Keep messages; one that is there already stays as it is. Gives how many were new."""
-    new = 0
-    for said in messages:
-        new += unit.run(
-            "INSERT INTO messages (being, id, at, role, content, conversation, token) "
-            "VALUES ($being, ?, ?, ?, ?, ?, ?) ON CONFLICT (being, id) DO NOTHING",
-            key(said.id),
-            said.at,
-            said.role,
-            said.text,
-            said.conversation,
-            token,
-        )
-    return new
+def add(unit: Unit, messages: Sequence[HistoryMessage], token: str) -> None:
+    """Keep messages; one that is there already stays as it is."""
+    unit.many(
+        "INSERT INTO messages (being, id, at, role, content, conversation, token) "
+        "VALUES ($being, ?, ?, ?, ?, ?, ?) ON CONFLICT (being, id) DO NOTHING",
+        [(key(m.id), m.at, m.role, m.text, m.conversation, token) for m in messages],
+    )
 
 
 def last_before(unit: Unit, said: HistoryMessage, conversation: str, token: str) -> str:
@@ -41,27 +33,22 @@ def last_before(unit: Unit, said: HistoryMessage, conversation: str, token: str)
 
     Where nobody names the conversation, it is whatever came through the same token.
     """
-    row = unit.row(
-        "SELECT content FROM messages WHERE being = $being AND conversation = ? AND at < ? "
-        "AND at > ? AND (conversation <> '' OR token = ?) ORDER BY at DESC, id DESC LIMIT 1",
-        conversation,
-        said.at,
-        said.at - _SITTING,
-        token,
-    )
-    return row[0] if row else ""
+    return _last(unit, "at < ?", said.at, conversation, token, said.at)
 
 
 def last_said(unit: Unit, conversation: str, token: str, role: str, now: float) -> str:
     """What somebody of this role said last in a conversation, if that was not long ago."""
-    row = unit.row(
-        "SELECT content FROM messages WHERE being = $being AND conversation = ? AND role = ? "
-        "AND at > ? AND (conversation <> '' OR token = ?) ORDER BY at DESC, id DESC LIMIT 1",
-        conversation,
-        role,
-        now - _SITTING,
-        token,
+    return _last(unit, "role = ?", role, conversation, token, now)
+
+
+def _last(
+    unit: Unit, condition: str, value: str | float, conversation: str, token: str, now: float
+) -> str:
+    sql = (
+        f"SELECT content FROM messages WHERE being = $being AND {condition} AND conversation = ? "
+        "AND at > ? AND (conversation <> '' OR token = ?) ORDER BY at DESC, id DESC LIMIT 1"
     )
+    row = unit.row(sql, value, conversation, now - _SITTING, token)
     return row[0] if row else ""
 
 
@@ -74,7 +61,7 @@ def search(
     conversation: str | None = None,
     limit: int = 10,
 ) -> list[HistoryMessage]:
-    """Messages that contain a text, in a stretch of time, the newest first."""
+    """Messages that contain a text, within a time range, the newest first."""
     sql, values = _SELECT, list[object]()
     if text:
         sql += f" AND {contains('content', text)}"

@@ -25,45 +25,39 @@ def add(unit: Unit, notes: Sequence[Note]) -> None:
         moment = note.scene is None, note.created
         times.append(note.created + before[moment] * _BETWEEN)
         before[moment] += 1
-    unit.many(
-        "INSERT INTO notes (being, id, created, kind, body, speaker, token, conversation) "
-        "VALUES ($being, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (
-                note.id,
-                created,
-                "scene" if note.scene else "note",
-                written(note.scene) if note.scene else note.text,
-                note.source.speaker,
-                note.source.token,
-                note.source.conversation,
-            )
-            for note, created in zip(notes, times, strict=True)
-        ],
-    )
+    rows = [
+        {
+            "id": note.id,
+            "created": created,
+            "kind": "scene" if note.scene else "note",
+            "body": written(note.scene) if note.scene else note.text,
+            "speaker": note.source.speaker,
+            "token": note.source.token,
+            "conversation": note.source.conversation,
+        }
+        for note, created in zip(notes, times, strict=True)
+    ]
+    unit.insert_all("notes", rows)
 
 
 def waiting(unit: Unit, kind: Kind, limit: int = 10_000) -> list[Note]:
     """What no patrol has taken yet, the oldest first."""
-    rows = unit.rows(
-        f"{_SELECT} AND kind = ? AND taken IS NULL ORDER BY created, id LIMIT ?", kind, limit
-    )
-    return [note(row) for row in rows]
+    sql = f"{_SELECT} AND kind = ? AND taken IS NULL ORDER BY created, id LIMIT ?"
+    return [note(row) for row in unit.rows(sql, kind, limit)]
 
 
 def count(unit: Unit, kind: Kind) -> int:
     sql = "SELECT count(*) FROM notes WHERE being = $being AND kind = ? AND taken IS NULL"
-    row = unit.row(sql, kind)
-    return row[0] if row else 0
+    return unit.rows(sql, kind)[0][0]
 
 
 def by_ids(unit: Unit, ids: Sequence[str]) -> list[Note]:
-    """Those of these that still wait."""
+    """The notes of these ids that still wait."""
     return [note(row) for row in unit.among(f"{_SELECT} AND taken IS NULL AND id IN (??)", ids)]
 
 
 def became(unit: Unit, nodes: Mapping[str, int]) -> None:
-    """Scenes are nodes now: each note with its node's number, 0 if it became none."""
+    """Store each note's node number, 0 if it became none."""
     unit.many(
         "UPDATE notes SET node = ? WHERE being = $being AND id = ?",
         [(seq, note) for note, seq in nodes.items()],
@@ -71,7 +65,7 @@ def became(unit: Unit, nodes: Mapping[str, int]) -> None:
 
 
 def take(unit: Unit, taken: Sequence[tuple[str, int]]) -> None:
-    """A patrol has seen scenes: each note with its node's number."""
+    """Mark notes as taken by a patrol, each with its node's number."""
     unit.many(
         "UPDATE notes SET taken = ? WHERE being = $being AND id = ?",
         [(seq, note) for note, seq in taken],
@@ -79,8 +73,8 @@ def take(unit: Unit, taken: Sequence[tuple[str, int]]) -> None:
 
 
 def take_waiting(unit: Unit) -> int:
-    """A patrol has seen all scenes that are nodes already; gives how many nodes those are."""
-    row = unit.row(
+    """Mark all notes that are nodes as taken by a patrol; returns how many nodes."""
+    ((found,),) = unit.rows(
         "SELECT count(DISTINCT node) FROM notes WHERE being = $being AND kind = 'scene' "
         "AND taken IS NULL AND node > 0 AND NOT EXISTS (SELECT 1 FROM notes earlier "
         "WHERE earlier.being = $being AND earlier.taken = notes.node)"
@@ -88,17 +82,14 @@ def take_waiting(unit: Unit) -> int:
     unit.run(
         "UPDATE notes SET taken = node WHERE being = $being AND taken IS NULL AND node IS NOT NULL"
     )
-    return row[0] if row else 0
+    return found
 
 
 def without_node(unit: Unit, limit: int) -> list[Note]:
     """Scenes that wait and are no nodes yet, the oldest first."""
-    rows = unit.rows(
-        f"{_SELECT} AND kind = 'scene' AND taken IS NULL AND node IS NULL "
-        "ORDER BY created, id LIMIT ?",
-        limit,
-    )
-    return [note(row) for row in rows]
+    waits = "kind = 'scene' AND taken IS NULL AND node IS NULL"
+    sql = f"{_SELECT} AND {waits} ORDER BY created, id LIMIT ?"
+    return [note(row) for row in unit.rows(sql, limit)]
 
 
 def nodes_of(unit: Unit, ids: Sequence[str]) -> dict[str, int]:
@@ -120,6 +111,4 @@ def remove(unit: Unit, ids: Sequence[str]) -> None:
 def note(row: Sequence[Any]) -> Note:
     """A note from a row of `COLUMNS`."""
     scene = msgspec.json.decode(row[3], type=Scene) if row[2] == "scene" else None
-    return Note(
-        row[0], row[1], scene, "" if scene else row[3], MemorySource(row[4], row[5], row[6])
-    )
+    return Note(row[0], row[1], scene, "" if scene else row[3], MemorySource(*row[4:7]))

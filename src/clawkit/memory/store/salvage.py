@@ -203,6 +203,6 @@ def _from_both_ends(
 
 
 def _is_damage(error: sqlite3.Error) -> bool:
-    """Not a full disk, under the new file: that must be told."""
+    """Whether the file is corrupt; other errors, such as a full disk, are raised."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_INTERNAL) & 0xFF
     return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
