@@ -201,12 +201,12 @@ class BeingServer(ServerCore):
             return ToolResult([ToolContent.text(text)], meta={META_VIEW: view})
 
         async def call(arguments: dict[str, Any], context: Context) -> ToolResult:
-            access = self._asked(context)
+            access, meta = self._asked(context), context.meta
             being = access.being.n
             values = {
                 "access": access,
                 "arguments": arguments,
-                "wanted": DetailsRequest.read(context.meta),
+                "wanted": DetailsRequest.read(meta) if META_DETAILS in meta else None,
                 "is_shown": work.name in VIEWS and shows_apps(context.capabilities),
             }
             await turns.enter(being)

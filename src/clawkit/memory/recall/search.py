@@ -127,7 +127,8 @@ def without_repetition(nodes: Sequence[Node]) -> list[int]:
     """The places of those that say something new, in the order they came; of two, the newest."""
     kept: dict[tuple[object, ...], int] = {}
     for at, node in enumerate(nodes):
-        said = _people(node), folded_words(node.scene.action) or node.scene.action
+        words = " ".join(folded_words(node.scene.action))
+        said = _people(node), words or node.scene.action
         earlier = kept.setdefault(said, at)
         if node.created > nodes[earlier].created:
             kept[said] = at
