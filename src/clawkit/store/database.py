@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
@@ -32,15 +31,19 @@ Gives = Literal["rows", "count", "many"]
 _MARK = re.compile(r"\?|\$being")
 
 
-class Connection(ABC):
-    """Runs SQL within a transaction."""
+class Connection:
+    """Runs SQL within a transaction, on a connection of Python's database API."""
 
+    raw: Any
     unclaimed = ""
     """What ends a SELECT that takes rows for itself and passes over those that others took."""
 
-    @abstractmethod
     def execute(self, gives: Gives, sql: str, values: Iterable[Any]) -> Any:
         """Run a statement; with "many", once for each row of values, which gives nothing."""
+        if gives == "many":
+            return self.raw.executemany(sql, values)
+        cursor = self.raw.execute(sql, values)
+        return cursor.fetchall() if gives == "rows" else cursor.rowcount
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         """What the statement gives: all of it."""

@@ -13,13 +13,12 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, cast
 
 from clawkit.errors import StoreError
-from clawkit.store.database import Connection, Gives, Unit, no_being
+from clawkit.store.database import Connection, Unit, no_being
 from clawkit.store.schema import SQLITE_STEPS
 from clawkit.store.sqlite_failures import explained, explained_os, foreign, gone, too_new
 from clawkit.store.sqlite_failures import is_busy as is_busy
@@ -77,16 +76,12 @@ class _Use(enum.Enum):
 class SqliteConnection(Connection):
     """A connection as `Unit` wants it; a writer is alone in here, so all is unclaimed."""
 
+    raw: sqlite3.Connection
+
     def __init__(self, raw: sqlite3.Connection, place: tuple[int, int]) -> None:
         self.raw = raw
         self.place = place
         self.use: _Use | None = None
-
-    def execute(self, gives: Gives, sql: str, values: Iterable[Any]) -> Any:
-        if gives == "many":
-            return self.raw.executemany(sql, values)
-        cursor = self.raw.execute(sql, cast("Sequence[Any]", values))
-        return cursor.fetchall() if gives == "rows" else cursor.rowcount
 
 
 class SqliteDatabase:

@@ -1,14 +1,13 @@
 """A question, read once: its words, the people and days it names, and what kind of question it is.
 
-Whatever a search wants to know of the question it reads here. Each of it is worked out when it is
-first read, and then kept.
+Whatever search, signals, gate and recollection want to know of the question they read here.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cached_property
+
+import msgspec
 
 from clawkit.memory.people import KnownPeople, names_of, speaks_of_self
 from clawkit.text import calendar
@@ -58,91 +57,84 @@ def is_sum(text: str) -> bool:
     return _SUM.match(text) is not None
 
 
-@dataclass(frozen=True)
-class RecallQuestion:
-    """What is asked, by whom, and whom the Being knows; `asker` says "I"."""
+class RecallQuestion(msgspec.Struct, frozen=True):
+    """What is asked, and by whom."""
 
     text: str
     now: float
-    asker: str
-    """Casefolded; empty where the Being has one person."""
-
     people: KnownPeople
+    """Whom the Being knows."""
 
-    @cached_property
-    def named(self) -> frozenset[str]:
-        """Who is asked about, casefolded: those named, and the asker where others speak too."""
-        named = names_of(self.people.names).named(self.text)
-        named -= {name.casefold() for name in self.people.own}
-        return named | {self.asker} if self.asker and self.says_self else named
+    asker: str
+    """Who says "I", casefolded; empty where the Being has one person."""
 
-    @cached_property
-    def days(self) -> tuple[calendar.Range, ...]:
-        """The days that it asks about."""
-        return tuple(calendar.ranges(self.text, self.now))
+    named: frozenset[str]
+    """Who is asked about, casefolded: those named, and the asker where others speak here, too."""
 
-    @cached_property
-    def masked(self) -> str:
-        """The text with "I" in place of every name that is known."""
-        return names_of(self.people.names | self.people.own).masked(self.text)
+    days: tuple[calendar.Range, ...]
+    """The days that it asks about."""
 
-    @cached_property
-    def text_to_embed(self) -> str:
-        """The text with "I" in place of whoever speaks here, as memories are embedded."""
-        return names_of(self.people.voices).masked(self.text)
+    masked: str
+    """The text with "I" in place of every name that is known."""
 
-    @cached_property
-    def terms(self) -> dict[str, float]:
-        """What is looked up in the index of words, with its weight between 0 and 1."""
-        return asked(self.text)
+    text_to_embed: str
+    """The text with "I" in place of whoever speaks here, as memories are embedded."""
 
-    @cached_property
-    def content(self) -> frozenset[str]:
-        """The terms of the words that carry what is asked."""
-        return frozenset(term for word in content(self.text) for term in word)
+    terms: dict[str, float]
+    """What is looked up in the index of words, with its weight between 0 and 1."""
 
-    @cached_property
-    def telling_words(self) -> dict[str, str]:
-        """The words that say something, names apart, each with its stem."""
-        return telling_words(self.masked)
+    content: frozenset[str]
+    """The terms of the words that carry what is asked."""
 
-    @cached_property
-    def says_self(self) -> bool:
-        """Whether it says "I", "my" or "we"."""
-        return speaks_of_self(self.text)
+    telling_words: dict[str, str]
+    """The words that say something, names apart, each with its stem."""
 
-    @cached_property
-    def is_about_past(self) -> bool:
-        """Whether it asks for what was so once."""
-        return _PAST.search(self.text) is not None
+    is_about_past: bool
+    """Whether it asks for what was so once."""
 
-    @cached_property
-    def is_about_self_only(self) -> bool:
-        """Whether it says nothing but that it is about the one who asks."""
-        return self.says_self and all(map(speaks_of_self, self.content - _ABOUT))
+    is_about_somebody: bool
+    """Whether it names a person or a day, or says "I"."""
 
-    @cached_property
-    def asks_for_everything(self) -> bool:
-        """Whether it says nothing but whom it is about: somebody, or the one who asks."""
-        topic = self.content - _ABOUT
-        if self.named and topic:
-            return topic <= terms(" ".join(self.named)).keys()
-        return self.is_about_self_only
+    is_about_self_only: bool
+    """Whether it says nothing but that it is about the one who asks."""
 
-    @property
-    def asks_when(self) -> bool:
-        return _WHEN.search(self.text) is not None
+    asks_for_everything: bool
+    """Whether it says nothing but whom it is about: somebody, or the one who asks."""
 
-    @property
-    def asks_for_number(self) -> bool:
-        return _NUMBER.search(self.text) is not None
+    asks_when: bool
+    asks_for_number: bool
 
-    @property
-    def is_about_somebody(self) -> bool:
-        """Whether it names a person or a day, or says "I"."""
-        return self.masked != self.text or self.says_self or bool(self.days)
 
-    @property
-    def named_others(self) -> frozenset[str]:
-        """Who is asked about but the asker."""
-        return self.named - {self.asker}
+def parse_question(text: str, now: float, asker: str, people: KnownPeople) -> RecallQuestion:
+    """Read a question of `asker` to a Being that knows these people."""
+    asker = asker.casefold()
+    says_self = speaks_of_self(text)
+    named = names_of(people.names).named(text) - {name.casefold() for name in people.own}
+    if asker and says_self:
+        named |= {asker}
+    days = tuple(calendar.ranges(text, now))
+    masked = names_of(people.names | people.own).masked(text)
+    terms_of_content = frozenset(term for word in content(text) for term in word)
+    topic = terms_of_content - _ABOUT
+    about_self_only = says_self and all(map(speaks_of_self, topic))
+    return RecallQuestion(
+        text=text,
+        now=now,
+        people=people,
+        asker=asker,
+        named=named,
+        days=days,
+        masked=masked,
+        text_to_embed=names_of(people.voices).masked(text),
+        terms=asked(text),
+        content=terms_of_content,
+        telling_words=telling_words(masked),
+        is_about_past=_PAST.search(text) is not None,
+        is_about_somebody=masked != text or says_self or bool(days),
+        is_about_self_only=about_self_only,
+        asks_for_everything=(
+            topic <= terms(" ".join(named)).keys() if named and topic else about_self_only
+        ),
+        asks_when=_WHEN.search(text) is not None,
+        asks_for_number=_NUMBER.search(text) is not None,
+    )

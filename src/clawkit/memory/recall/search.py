@@ -34,7 +34,7 @@ from clawkit.errors import ModelError
 from clawkit.memory import people
 from clawkit.memory.embed import QuestionEmbedder
 from clawkit.memory.recall.index_text import day_terms
-from clawkit.memory.recall.question import RecallQuestion, is_question, is_sum
+from clawkit.memory.recall.question import RecallQuestion, is_question, is_sum, parse_question
 from clawkit.memory.recall.signals import SIGNALS, Candidates, matrix
 from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, postings
@@ -191,7 +191,7 @@ def gather(
     asker: str = "",
 ) -> Gathered:
     """Ask both indexes, and look up everybody who may be the answer."""
-    question = RecallQuestion(query, now, asker.casefold(), people.known(unit))
+    question = parse_question(query, now, asker, people.known(unit))
     hidden = {*map(int, nodes.hidden(unit, as_of, past=question.is_about_past)), *exclude}
     matches = postings.find(unit, question.terms)
     words = _allowed(unit, matches.scores, question, mode, hidden)
@@ -464,7 +464,7 @@ def features(
     if gathered.question.named:
         owed: Floats = matrix[:, [_SPEAKER, _OTHER]] @ np.array(by_speaker, dtype=np.float32)
         about = _about(gathered, matrix, scores - owed)
-        named = float(bool(gathered.question.named_others))
+        named = float(_names_others(gathered.question))
         return {**alike, "named": named, "about": about, "covered": covered}
     unnamed = {"unnamed_covered": covered, "unnamed_meaning": near["nearest"]}
     return {**alike, **unnamed, "covered": covered}
@@ -480,6 +480,11 @@ def _told(matrix: Floats, scores: Floats) -> Seqs:
     """Places of candidates, the best first; who asked the same before is no answer."""
     told = np.flatnonzero(matrix[:, _QUESTION] <= 0)
     return told[np.argsort(-scores[told], kind="stable")]
+
+
+def _names_others(question: RecallQuestion) -> bool:
+    """Whether somebody is asked about who is not the asker."""
+    return bool(question.named - {question.asker})
 
 
 def _about(gathered: Gathered, matrix: Floats, content: Floats) -> float:
@@ -542,7 +547,7 @@ class ReadMemories:
             telling_words(gathered.candidates.nodes[int(at)].scene.action) for at in best
         ]
         self._about = matrix[best, _MENTIONED]
-        self._named = bool(question.named_others)
+        self._named = _names_others(question)
         self._nearest = _nearest(gathered, told)
         self._read = {
             **self._nearest,
