@@ -27,7 +27,7 @@ from clawkit.memory.display_text import told
 from clawkit.memory.people import names_of
 from clawkit.memory.portrait import Told, best_of, is_of, portrait
 from clawkit.memory.recall.search import Hit, SearchResult, search
-from clawkit.memory.recall.signals import mentioned, only_asks, says_change
+from clawkit.memory.recall.signals import mentioned, says_change
 from clawkit.memory.records import USER, Node
 from clawkit.memory.store import nodes, reads
 from clawkit.memory.tokens import Caller
@@ -155,7 +155,7 @@ def look_again(
     nodes, best, question = [hit.node for hit in hits], hits[0].node, found.question
     names = names_of(question.people.names - question.people.own)
     introduced = names.named(best.scene.action) - names.named(question.text)
-    tells = np.array([not only_asks(node.scene.action) for node in nodes])
+    tells = np.array([node.seq not in found.only_asking for node in nodes])
     leads = tells & (mentioned(nodes, introduced) > 0)
     said = best.created, best.seq
     later = np.array([(node.created, node.seq) > said for node in nodes], np.float32)

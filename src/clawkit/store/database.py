@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import msgspec
@@ -143,15 +143,17 @@ class Database(Transactions, Protocol):
 class Unit:
     """One transaction on one Being."""
 
-    vectors: VectorIndex
-
     def __init__(
         self, connection: Connection, being: int, vectors: Callable[[Unit], VectorIndex] | None
     ) -> None:
         self._execute = connection.execute
+        self._vectors = vectors
         self.being = being
-        if vectors is not None:
-            self.vectors = vectors(self)
+
+    @cached_property
+    def vectors(self) -> VectorIndex:
+        assert self._vectors is not None, "this transaction has no vectors"
+        return self._vectors(self)
 
     def rows(self, sql: str, *values: Any) -> list[Row]:
         text, places = _read(sql)

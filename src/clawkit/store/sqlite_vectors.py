@@ -104,7 +104,8 @@ class SqliteVectors:
         """
         sql = "SELECT seq, data FROM vectors WHERE being = $being AND model = ? AND seq IN (??)"
         read = self._read[model]
-        read.update(self._unit.among(sql, [seq for seq in seqs if seq not in read], model))
+        if new := [seq for seq in seqs if seq not in read]:
+            read.update(self._unit.among(sql, new, model))
         found = [seq for seq in seqs if seq in read]
         numbers = np.frombuffer(b"".join([read[seq] for seq in found]), dtype="<f2")
         return found, numbers.astype(np.float32).reshape(len(found), -1 if found else 0)

@@ -10,6 +10,7 @@ import re
 import msgspec
 
 from clawkit.memory.people import KnownPeople, names_of, speaks_of_self
+from clawkit.memory.recall.signals import is_sum
 from clawkit.text import calendar
 from clawkit.text.tokenizer import asked, content, telling_words, terms
 
@@ -31,12 +32,6 @@ _PAST = re.compile(
     r"|tinha|vroeger|vorige|oude|раньше|был[аои]?|eskiden|önce)\b|以前|前は|昔|之前|전에",
     re.IGNORECASE,
 )
-_SUM = re.compile(
-    r"\s*(?:(?:what(?:['’]s| is)|how much is|was (?:ist|sind)|wie ?viel ist|cu[aá]nto es"
-    r"|combien font)\s)?"
-    r"\s*\(*\d[\d\s.,()]*(?:(?:% (?:of|von|de) |[+*×÷^=%]| [-/x] )[\d\s.,()]*)+\??\s*$",
-    re.IGNORECASE,
-)
 _ABOUT = frozenset(
     terms(
         "tell know say everything anything remember heard wer bin "
@@ -50,11 +45,6 @@ _ABOUT = frozenset(
 
 def is_question(text: str) -> bool:
     return _ASKS.search(text) is not None
-
-
-def is_sum(text: str) -> bool:
-    """Whether it is only to be reckoned; a number, a day or a telephone number is not."""
-    return _SUM.match(text) is not None
 
 
 class RecallQuestion(msgspec.Struct, frozen=True):
@@ -103,6 +93,8 @@ class RecallQuestion(msgspec.Struct, frozen=True):
 
     asks_when: bool
     asks_for_number: bool
+    is_sum: bool
+    """Whether it is only to be reckoned."""
 
 
 def parse_question(text: str, now: float, asker: str, people: KnownPeople) -> RecallQuestion:
@@ -137,4 +129,5 @@ def parse_question(text: str, now: float, asker: str, people: KnownPeople) -> Re
         ),
         asks_when=_WHEN.search(text) is not None,
         asks_for_number=_NUMBER.search(text) is not None,
+        is_sum=is_sum(text),
     )

@@ -34,7 +34,7 @@ from clawkit.errors import ModelError
 from clawkit.memory import people
 from clawkit.memory.embed import QuestionEmbedder
 from clawkit.memory.recall.index_text import day_terms
-from clawkit.memory.recall.question import RecallQuestion, is_question, is_sum, parse_question
+from clawkit.memory.recall.question import RecallQuestion, is_question, parse_question
 from clawkit.memory.recall.signals import SIGNALS, Candidates, matrix
 from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, postings
@@ -78,6 +78,9 @@ class SearchResult(msgspec.Struct, frozen=True):
     far_behind: float = 0.0
     """By how much a hit may score less than the best and still be told."""
 
+    only_asking: frozenset[int] = frozenset()
+    """The numbers of those that only ask something, and tell nothing."""
+
 
 class SearchOptions(TypedDict, total=False):
     """How memories are searched; `asker` says "I" in the question."""
@@ -119,16 +122,23 @@ def search(
     )
     enough = 1.0 if explain else profile.threshold
     sure = confidence(gathered, rows, scores, profile, enough=enough)
-    relevant = sure >= profile.threshold
-    return SearchResult(gathered.kind, hits, gathered.question, sure, relevant, profile.far_behind)
+    return SearchResult(
+        gathered.kind,
+        hits,
+        gathered.question,
+        sure,
+        sure >= profile.threshold,
+        profile.far_behind,
+        frozenset(candidates.nodes[at].seq for at in np.flatnonzero(rows[:, _QUESTION])),
+    )
 
 
 def without_repetition(nodes: Sequence[Node]) -> list[int]:
     """The places of those that say something new, in the order they came; of two, the newest."""
     kept: dict[tuple[object, ...], int] = {}
+    words = [" ".join(folded_words(node.scene.action)) for node in nodes]
     for at, node in enumerate(nodes):
-        words = " ".join(folded_words(node.scene.action))
-        said = _people(node), words or node.scene.action
+        said = _people(node), words[at] or node.scene.action
         earlier = kept.setdefault(said, at)
         if node.created > nodes[earlier].created:
             kept[said] = at
@@ -196,7 +206,8 @@ def gather(
     matches = postings.find(unit, question.terms)
     words = _allowed(unit, matches.scores, question, mode, hidden)
     seqs = set(_best(words, _BY_WORDS)) | _on_days(unit, question, len(words), hidden)
-    vector = _vector(unit, embedder, question.text_to_embed, matches.top)
+    top = matches.top
+    vector = _vector(unit, embedder, question.text_to_embed, top)
     near: dict[int, float] = {}
     if embedder is not None and vector is not None:
         nearest, cosines = unit.vectors.nearest(embedder.name, vector, _BY_MEANING, hidden)
@@ -217,7 +228,7 @@ def gather(
         kind,
         is_dialogue,
         matches.having,
-        matches.top,
+        top,
         embedder if isinstance(embedder, QuestionEmbedder) else None,
         vector,
     )
@@ -408,7 +419,7 @@ def confidence(
 
     What words mean can only add to what they say, and is the dearest to ask for.
     """
-    if is_sum(gathered.question.text) or _is_chatter(gathered):
+    if gathered.question.is_sum or _is_chatter(gathered):
         return 0.0
     if not profile.reads_words:
         return _logistic(profile, features(gathered, matrix, scores))

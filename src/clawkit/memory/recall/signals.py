@@ -15,7 +15,6 @@ import msgspec
 import numpy as np
 
 from clawkit.memory.people import first_name
-from clawkit.memory.recall.question import is_sum
 from clawkit.memory.records import Node
 from clawkit.text import calendar
 from clawkit.text.tokenizer import sentences
@@ -78,6 +77,12 @@ _WANTS_DONE = re.compile(
 """What somebody wants written, reckoned or found, however much of it they tell."""
 _COMMAND = re.compile(r"(?:claw [a-z-]+|/[a-z]+)(?: \S+){0,3}$")
 """What somebody typed for the program and not for the memory, also if there is no such command."""
+_SUM = re.compile(
+    r"\s*(?:(?:what(?:['’]s| is)|how much is|was (?:ist|sind)|wie ?viel ist|cu[aá]nto es"
+    r"|combien font)\s)?"
+    r"\s*\(*\d[\d\s.,()]*(?:(?:% (?:of|von|de) |[+*×÷^=%]| [-/x] )[\d\s.,()]*)+\??\s*$",
+    re.IGNORECASE,
+)
 _CHANGES = re.compile(
     r"\b(?:now|new|no longer|not any ?more|instead|mov(?:ed|es|ing)|chang(?:ed|es)|switch(?:ed|es)"
     r"|cancel(?:l?ed|s)|postponed|raised|reduced|cut|from now on|as of|since|starting|stopped|quit"
@@ -276,6 +281,11 @@ def wants_done(text: str) -> bool:
 def says_change(text: str) -> bool:
     """Whether it says that something is otherwise than it was."""
     return _CHANGES.search(text) is not None
+
+
+def is_sum(text: str) -> bool:
+    """Whether it is only to be reckoned; a number, a day or a telephone number is not."""
+    return _SUM.match(text) is not None
 
 
 def _in_time(nodes: Sequence[Node], asked: Sequence[calendar.Range]) -> Floats:
