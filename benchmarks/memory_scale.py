@@ -22,7 +22,7 @@ from benchmarks.memory_texts import memories, questions
 from benchmarks.messages import WrongReply
 from benchmarks.report import Bar, Report, Row, at_most
 from clawkit.memory.embed.builtin import shared
-from clawkit.memory.recall.engine import search
+from clawkit.memory.recall.search import search
 from clawkit.memory.store import postings
 from clawkit.store import open_store
 from clawkit.store.database import Unit

@@ -20,7 +20,7 @@ from benchmarks.lives.life import Life, is_told, lives
 from benchmarks.lives.telling import told_store
 from benchmarks.recall.fitting import logistic
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.recall import engine, gate
+from clawkit.memory.recall.search import NOTES, Gathered, ReadMemories, features, gather, weighted
 from clawkit.memory.recall.signals import matrix
 from clawkit.memory.store import nodes
 
@@ -52,7 +52,7 @@ def examples(store: BeingStore, life: Life) -> Iterator[Example]:
             answers = {s for s, n in known.items() if is_told(n.scene.action, question.accept)}
             for size in SIZES:
                 kept = answers | set(chance.sample(sorted(known), size)) if size else set(known)
-                gathered = engine.gather(
+                gathered = gather(
                     unit,
                     question.text,
                     store.embedder,
@@ -64,14 +64,14 @@ def examples(store: BeingStore, life: Life) -> Iterator[Example]:
                 yield Example(life.name, size, question.kind != "untold", _features(gathered))
 
 
-def _features(gathered: gate.Gathered) -> dict[str, float]:
-    if not gathered.pool.nodes:
+def _features(gathered: Gathered) -> dict[str, float]:
+    if not gathered.candidates.nodes:
         return {}
-    rows = matrix(gathered.question, gathered.pool)
-    scores = engine.fused(rows, engine.NOTES)
-    found = gate.features(gathered, rows, scores, engine.speaker_weights())
-    read = gate.ReadMemories(gathered, rows, scores)
-    return found | read.features(gathered.word_vectors)
+    rows = matrix(gathered.question, gathered.candidates)
+    scores = weighted(rows, NOTES)
+    found = features(gathered, rows, scores)
+    read = ReadMemories(gathered, rows, scores)
+    return found | read.features(gathered.embedder)
 
 
 def chances(found: Sequence[Example], features: Sequence[str] = FEATURES) -> np.ndarray:

@@ -14,9 +14,7 @@ import numpy as np
 
 from benchmarks.recall import pools, synthetic
 from clawkit.memory.embed import embedder
-from clawkit.memory.recall import engine, gate
-from clawkit.memory.recall.engine import gather
-from clawkit.memory.recall.gate import Gathered
+from clawkit.memory.recall.search import DIALOGUE, PROFILES, Gathered, features, gather
 from clawkit.memory.recall.signals import SIGNALS, matrix
 
 SEED = 7
@@ -50,9 +48,9 @@ def examples(stored: Iterable[pools.Stored]) -> list[Example]:
         for question in each.pool.questions:
             with each.database.read(each.being) as unit:
                 gathered = gather(unit, question.text, embedder=model, now=each.pool.now)
-            right = np.array([node.seq in question.evidence for node in gathered.pool.nodes])
+            right = np.array([node.seq in question.evidence for node in gathered.candidates.nodes])
             answerable = bool(question.evidence) and question.kind != synthetic.MIXED_UP
-            table = matrix(gathered.question, gathered.pool)
+            table = matrix(gathered.question, gathered.candidates)
             found.append(Example(gathered, table, right, answerable))
     return found
 
@@ -97,8 +95,7 @@ def gating(found: Sequence[Example], weights: np.ndarray) -> tuple[dict[str, flo
     """A logistic that tells answerable questions from others, and the share to be sure of."""
     by_speaker = weights[SIGNALS.index("speaker")], weights[SIGNALS.index("other_speaker")]
     rows = [
-        gate.features(each.gathered, each.signals, each.signals @ weights, by_speaker)
-        for each in found
+        features(each.gathered, each.signals, each.signals @ weights, by_speaker) for each in found
     ]
     names = sorted({name for row in rows for name in row})
     x = np.array([[row.get(name, 0.0) for name in names] for row in rows])
@@ -143,14 +140,14 @@ def main() -> None:
     firsts = np.mean([e.right[np.argmax(e.signals @ weights)] for e in found if e.right.any()])
     print(f"{len(found)} questions, {firsts:.1%} first", file=sys.stderr)
     named = dict(zip(SIGNALS, map(float, weights), strict=True)) | BY_HAND
-    way = msgspec.structs.replace(
-        engine.DIALOGUE,
+    profile = msgspec.structs.replace(
+        DIALOGUE,
         weights=_rounded(named),
         gate=_rounded(gates),
         threshold=round(threshold, 4),
     )
-    ways = {**engine.WAYS, "dialogue": way}
-    print(msgspec.json.format(msgspec.json.encode(ways)).decode())
+    profiles = {**PROFILES, "dialogue": profile}
+    print(msgspec.json.format(msgspec.json.encode(profiles)).decode())
 
 
 def _rounded(table: dict[str, float]) -> dict[str, float]:

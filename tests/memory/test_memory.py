@@ -9,10 +9,10 @@ import pytest
 
 from clawkit.errors import BeingError, InvalidArgumentsError
 from clawkit.memory.being_store import BeingStore
+from clawkit.memory.exploration import ExploreRequest
 from clawkit.memory.memory import Memory
 from clawkit.memory.model_keys import store_key
 from clawkit.memory.patrol.transcript import ConversationMessage
-from clawkit.memory.recollection import ExploreRequest
 from clawkit.memory.records import Scene
 from clawkit.memory.store import nodes, reads
 from clawkit.memory.structured_memory import EntryRequest

@@ -30,10 +30,8 @@ class DetailsRequest(msgspec.Struct, frozen=True):
     node: str = ""
 
     @classmethod
-    def read(cls, meta: dict[str, Any]) -> DetailsRequest | None:
-        """What a call asks for; None if it asks for text alone."""
-        if META_DETAILS not in meta:
-            return None
+    def read(cls, meta: dict[str, Any]) -> DetailsRequest:
+        """What a call asks for that has the key."""
         try:
             wanted = msgspec.convert(meta[META_DETAILS], cls)
         except msgspec.ValidationError as error:

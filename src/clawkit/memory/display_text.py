@@ -80,8 +80,8 @@ def _standing() -> re.Pattern[str]:
 
 def find_instructions(text: str) -> tuple[str, ...]:
     """The names of the kinds of orders that a text gives."""
-    found = find_injections(text)
     content = plain_content(text)
+    found = find_injections(text, content)
     if not _stems().places(content) or not _standing().search(decoded(content)):
         return found
     return (*found, STANDING)

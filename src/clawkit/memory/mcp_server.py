@@ -161,12 +161,12 @@ class BeingServer(ServerCore):
         found = self._fixed if principal is None else principal.data
         return found if isinstance(found, Access) else None
 
-    def _asked(self, context: Context) -> Access:
+    def _asked(self, context: Context, meta: dict[str, Any]) -> Access:
         """Which Being a call may use, and who asks, in which conversation."""
         access = self._access(context.principal)
         if access is None:
             raise ToolExecutionError("this call has no access to a Being")
-        conversation = _conversation(context.meta)
+        conversation = _conversation(meta)
         if not conversation:
             return access
         caller = msgspec.structs.replace(access.caller, conversation=conversation)
@@ -201,12 +201,13 @@ class BeingServer(ServerCore):
             return ToolResult([ToolContent.text(text)], meta={META_VIEW: view})
 
         async def call(arguments: dict[str, Any], context: Context) -> ToolResult:
-            access = self._asked(context)
+            meta = context.meta
+            access = self._asked(context, meta)
             being = access.being.n
             values = {
                 "access": access,
                 "arguments": arguments,
-                "wanted": DetailsRequest.read(context.meta),
+                "wanted": DetailsRequest.read(meta) if META_DETAILS in meta else None,
                 "is_shown": work.name in VIEWS and shows_apps(context.capabilities),
             }
             await turns.enter(being)
@@ -238,7 +239,7 @@ class BeingServer(ServerCore):
         }
 
         async def call(arguments: dict[str, Any], context: Context) -> ToolResult:
-            access = self._asked(context)
+            access = self._asked(context, context.meta)
             check_names(arguments, properties)
             given: ActArguments = _act_arguments(arguments)
             await context.run_in_thread(self._store.open(access.being).count_call, {})

@@ -16,6 +16,7 @@ import msgspec
 
 from clawkit.errors import InvalidArgumentsError, QuotaError, StoreError
 from clawkit.memory import (
+    exploration,
     intake,
     recollection,
     relationships,
@@ -28,7 +29,7 @@ from clawkit.memory.job_worker import EMBED, PATROL
 from clawkit.memory.patrol import replacement
 from clawkit.memory.patrol.vectors import ahead, catch_up
 from clawkit.memory.portrait import portrait
-from clawkit.memory.recall.engine import search
+from clawkit.memory.recall.search import search
 from clawkit.memory.recollection import Recollection
 from clawkit.memory.records import Being, Change, HistoryMessage, LedgerEntry, Node, Scene
 from clawkit.memory.secret_filter import SecretFilter
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from clawkit.memory.patrol.run import PatrolOutcome
     from clawkit.memory.patrol.transcript import ConversationMessage
     from clawkit.memory.patrol.vectors import Embed
-    from clawkit.memory.recall.engine import Mode, SearchResult
+    from clawkit.memory.recall.search import Mode, SearchResult
 
 T = TypeVar("T")
 
@@ -125,7 +126,7 @@ class Memory:
         self._catch_up_later(found.kind, caller)
         return found
 
-    def explore(self, caller: Caller, asked: recollection.ExploreRequest) -> str:
+    def explore(self, caller: Caller, asked: exploration.ExploreRequest) -> str:
         """The clusters, one cluster or one node, as plain text; dead nodes shown are touched."""
         validation.sized("query", asked.query, validation.LONGEST_ASKED)
         asked = msgspec.structs.replace(
@@ -133,7 +134,7 @@ class Memory:
             cluster=asked.cluster and validation.identifier("cluster_id", asked.cluster),
             node=asked.node and validation.identifier("node_id", asked.node),
         )
-        return recollection.explore(self._database, self.being.n, asked, caller, self.now)
+        return exploration.explore(self._database, self.being.n, asked, caller, self.now)
 
     def take_notes(
         self,

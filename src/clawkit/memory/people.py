@@ -216,10 +216,15 @@ def names_of(people: frozenset[str]) -> ParticipantNames:
     return ParticipantNames(people)
 
 
+@lru_cache(maxsize=4096)
+def first_name(name: str) -> str:
+    """By which somebody is recognised, whether they are named in full or not; casefolded."""
+    return name.strip().casefold().split(" ")[0]
+
+
 def is_same(named: Iterable[str], person: str) -> bool:
     """Whether somebody is among those who were named, by whole or by first name."""
-    person = person.strip().casefold()
-    return any(person == name or person.split(" ")[0] == name.split(" ")[0] for name in named)
+    return first_name(person) in {name.split(" ")[0] for name in named}
 
 
 def _forms(name: str) -> list[str]:

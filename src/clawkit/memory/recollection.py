@@ -1,4 +1,9 @@
-"""Recall, search and exploration of one Being, and the read counts that they leave.
+"""Recall: a search, a second look from its best, and the text that is told; what it leaves behind.
+
+The second look is at those whom the best memory introduces, and at what became of it. "Where does
+Stan's daughter work?" finds that his daughter is Ivy, and only then what Ivy does. What is near to
+the best and later may have replaced it, unless it only asks. Both choose what is told beside what
+fits the question itself; only what says that the matter has changed comes before it.
 
 What a full caller is told counts as recalled at once. What a read-only caller is told is written
 where no other reader looks: its counters wait for a patrol, and what its conversation was told is
@@ -15,17 +20,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
-from clawkit.errors import BeingError, StoreError
-from clawkit.memory import people
-from clawkit.memory.display_text import find_instructions, shown, told
+from clawkit.errors import StoreError
+from clawkit.memory.display_text import told
+from clawkit.memory.people import names_of
 from clawkit.memory.portrait import Told, best_of, is_of, portrait
-from clawkit.memory.recall.engine import Hit, asks_about_self, search
-from clawkit.memory.recall.second_look import looked_again
-from clawkit.memory.records import USER, Cluster, Node, Scene
-from clawkit.memory.store import clusters, nodes, notes, reads
+from clawkit.memory.recall.search import Hit, SearchResult, search
+from clawkit.memory.recall.signals import mentioned, says_change
+from clawkit.memory.records import USER, Node
+from clawkit.memory.store import nodes, reads
 from clawkit.memory.tokens import Caller
-from clawkit.memory.validation import LONGEST_TEXT
 from clawkit.store.database import Database, Unit
 
 if TYPE_CHECKING:
@@ -105,15 +110,16 @@ def recollect(
         if apart_from:
             hits = tuple(hit for hit in hits if hit.node.source.conversation != apart_from)
         vectors = _vectors(unit, embedder, hits)
-        there = known.people
-        names = people.names_of(there.names - there.own)
-        again = looked_again(hits, limit, message, names, vectors, known.far_behind)
-        hits = again.hits[:most]
+        hits, replaced = look_again(known, hits, limit, vectors)
+        hits = hits[:most]
         of_asker: list[Told] = []
-        if as_of is None and asks_about_self(message):
+        if as_of is None and known.question.is_about_self_only:
             of_asker = _of_asker(unit, embedder, caller, apart_from, now)
             hits = _with(of_asker, hits, caller.person)[: max(most, len(of_asker))]
-        telling = MemoryTexts(unit, there.own, [hit.node for hit in hits] if not of_asker else ())
+        current = [hit.node for hit in hits if hit.node.seq not in replaced]
+        told = {hit.node.seq for hit in hits}
+        best = () if of_asker else current[:limit]
+        texts = MemoryTexts(unit, known.question.people.own, best, told)
     if hits:
         hits = _told_now(database, being, hits, caller, now)
     found = [hit.node for hit in hits]
@@ -121,9 +127,90 @@ def recollect(
         earlier = {told.node.seq: told.before for told in of_asker}
         matters = [[node, *filter(None, (earlier.get(node.seq),))] for node in found]
     else:
-        matters = _matters(found, limit, vectors, again.replaced)
-    block = telling.block(message, matters) if matters else nothing
+        matters = _matters(found, limit, vectors, replaced)
+    block = texts.block(message, matters) if matters else nothing
     return Recollection(known.kind, hits[:limit], hits[limit:], block)
+
+
+_INTRODUCED, _NEAR, _LATER = 0.6, 0.3, 0.6
+"""As shares of how far behind the best one may be; chosen on the made lives."""
+
+_FIRST_FEW, _SAME_MATTER = 4, 0.4
+"""Who is among so many, so near to the best and later may say what is so now."""
+
+_REPLACING, _REPLACED = 12, 0.5
+"""Who is among so many, so near to the best, later, and says that it has changed, is so now."""
+
+
+def look_again(
+    found: SearchResult, hits: tuple[Hit, ...], first: int, vectors: Mapping[int, Floats]
+) -> tuple[tuple[Hit, ...], frozenset[int]]:
+    """Which of these hits are told, and the numbers of those that the first of them replaced.
+
+    The first so many as they are, then those that the best leads to; nobody else far behind. Where
+    one of the others replaced the best, that one is first, unless the past is asked for.
+    """
+    if not hits:
+        return (), frozenset()
+    nodes, best, question = [hit.node for hit in hits], hits[0].node, found.question
+    names = names_of(question.people.names - question.people.own)
+    introduced = names.named(best.scene.action) - names.named(question.text)
+    tells = np.array([node.seq not in found.only_asking for node in nodes])
+    leads = tells & (mentioned(nodes, introduced) > 0)
+    said = best.created, best.seq
+    later = np.array([(node.created, node.seq) > said for node in nodes], np.float32)
+    near = tells * _nearness(best, nodes, vectors)
+    gain = _INTRODUCED * leads + near * (_NEAR + _LATER * later)
+    scores = np.array([hit.score for hit in hits]) + found.far_behind * gain
+    scores[:first] = [hit.score for hit in hits[:first]]
+    rest = sorted(range(first, len(hits)), key=lambda at: -scores[at])
+    order = [*range(min(first, len(hits))), *rest]
+    newer = None if question.is_about_past else _replacing(nodes, near * later)
+    if newer is not None:
+        order = [newer, *(at for at in order if at not in (0, newer))]
+        order.insert(first, 0)
+    kept = leads | (scores >= hits[0].score - found.far_behind)
+    kept[:_FIRST_FEW] |= (near * later)[:_FIRST_FEW] >= _SAME_MATTER
+    told = tuple(hits[at] for at in order if kept[at] or at == newer)
+    if question.is_about_past:
+        return told, frozenset()
+    return told, _replaced(nodes[newer or 0], nodes, vectors)
+
+
+def _replacing(nodes: Sequence[Node], near: Floats) -> int | None:
+    """The place of what its speaker later said to have become of the best, if anything."""
+    whose = nodes[0].source.voice
+    found = [
+        at
+        for at, node in enumerate(nodes[:_REPLACING])
+        if near[at] >= _REPLACED and node.source.voice == whose and says_change(node.scene.action)
+    ]
+    return max(found, key=lambda at: near[at], default=None)
+
+
+def _replaced(first: Node, nodes: Sequence[Node], vectors: Mapping[int, Floats]) -> frozenset[int]:
+    """What its speaker said before on the matter of the first, which says that it has changed."""
+    if not says_change(first.scene.action):
+        return frozenset()
+    near = _nearness(first, nodes, vectors)
+    return frozenset(
+        node.seq
+        for node, cosine in zip(nodes, near, strict=True)
+        if cosine >= _REPLACED
+        and node.created < first.created
+        and node.source.voice == first.source.voice
+    )
+
+
+def _nearness(best: Node, nodes: Sequence[Node], vectors: Mapping[int, Floats]) -> Floats:
+    """The cosine of each with the best, 0 where one has no vector."""
+    middle = vectors.get(best.seq)
+    if middle is None:
+        return np.zeros(len(nodes), np.float32)
+    found = (vectors.get(node.seq) for node in nodes)
+    return np.array(
+        [0.0 if one is None else max(0.0, float(one @ middle)) for one in found], np.float32
+    )
 
 
 def _of_asker(
@@ -192,10 +279,17 @@ def count_reads(unit: Unit, read: Sequence[Node], caller: Caller, now: float) ->
 class MemoryTexts:
     """Memories as they are told: when, whose, what, and what was said around it."""
 
-    def __init__(self, unit: Unit, own: Collection[str], found: Sequence[Node] = ()) -> None:
+    def __init__(
+        self,
+        unit: Unit,
+        own: Collection[str],
+        best: Sequence[Node] = (),
+        told: Collection[int] = (),
+    ) -> None:
+        """What was said around the `best` is told with them, unless it is `told` itself."""
         self._own = min(own, key=len, default="")
-        around = {node.seq + step for node in found for step in (-1, 1)} - {n.seq for n in found}
-        self._around = nodes.fetch(unit, [seq for seq in around if seq > 0])
+        around = {node.seq + step for node in best for step in (-1, 1)} - {0, *told}
+        self._around = nodes.fetch(unit, sorted(around))
 
     def block(self, message: str, matters: Sequence[Sequence[Node]]) -> str:
         """The fragments of memories, shuffled; the same for the same message and memories."""
@@ -295,147 +389,3 @@ def _conversation(caller: Caller) -> str:
     if caller.may_write:
         return caller.conversation
     return f"{_APART}{caller.token}{_APART}{caller.conversation}"
-
-
-_LIVING_FIRST = "CASE status WHEN 'dead' THEN 1 ELSE 0 END, importance DESC, seq DESC"
-
-
-class ExploreRequest(msgspec.Struct, frozen=True):
-    """What is to be explored; with neither a cluster nor a node, the list of clusters."""
-
-    cluster: str | None = None
-    node: str | None = None
-    limit: int = 5
-    query: str = ""
-    no_nodes: bool = False
-
-
-def explore(
-    database: Database, being: int, asked: ExploreRequest, caller: Caller, now: float
-) -> str:
-    """The answer as plain text. Dead nodes in it have come to mind, and count as recalled."""
-    with database.read(being) as unit:
-        text, read = _explored(unit, asked)
-    dead = [node for node in read if node.status == "dead" and node.ended is None]
-    if dead:
-        try:
-            with database.jot(being) as unit:
-                count_reads(unit, dead, caller, now)
-        except StoreError as error:
-            _log.warning("what was read cannot be counted: %s", error)
-    return text
-
-
-def line(node: Node) -> str:
-    """A node as one line of a list."""
-    mark = "" if node.status == "active" else f" [{node.status}]"
-    return f"- {told(node.text)}{mark} (id: {node.id})"
-
-
-def _explored(unit: Unit, asked: ExploreRequest) -> tuple[str, list[Node]]:
-    if asked.node is not None:
-        return _one_node(unit, asked.node)
-    if asked.cluster is not None:
-        return _one_cluster(unit, asked.cluster, asked)
-    return _every_cluster(unit, asked)
-
-
-def _every_cluster(unit: Unit, asked: ExploreRequest) -> tuple[str, list[Node]]:
-    every = clusters.every(unit)
-    counts = nodes.counts(unit)
-    lines = [f"Clusters: {len(every)}"] if every else ["There are no clusters yet."]
-    for root in [cluster for cluster in every if cluster.parent is None]:
-        lines.append(_cluster_line(root, counts))
-        lines += [f"  {_cluster_line(c, counts)}" for c in every if c.parent == root.n]
-    waiting = notes.count(unit, "scene")
-    if waiting:
-        lines.append(f"Scenes that wait for the next patrol: {waiting}")
-    if not asked.query or asked.no_nodes:
-        return "\n".join(lines), []
-    found = nodes.page(unit, contains=asked.query, order=_LIVING_FIRST, limit=asked.limit)
-    lines += [f"Nodes with {shown(asked.query, 100)!r} in any cluster:", *_lines(found)]
-    return "\n".join(lines), found
-
-
-def _one_cluster(unit: Unit, cluster_id: str, asked: ExploreRequest) -> tuple[str, list[Node]]:
-    cluster = clusters.by_id(unit, cluster_id)
-    if cluster is None:
-        raise BeingError(
-            f"there is no cluster {cluster_id}: recall_memory without arguments lists them"
-        )
-    lines = [_cluster_line(cluster, nodes.counts(unit))]
-    if asked.no_nodes:
-        return "\n".join(lines), []
-    found = nodes.page(
-        unit, cluster=cluster.n, contains=asked.query, order=_LIVING_FIRST, limit=asked.limit
-    )
-    return "\n".join([*lines, *_lines(found)]), found
-
-
-def _one_node(unit: Unit, node_id: str) -> tuple[str, list[Node]]:
-    node = nodes.by_ids(unit, [node_id]).get(node_id)
-    if node is None:
-        raise BeingError(
-            f"there is no node {node_id}: search_memory shows the ids of those it finds"
-        )
-    if node.ending == "retracted":
-        return f"Node {node.id} was retracted ({_time(node.ended)}); it is not known any more.", []
-    return "\n".join(_details(unit, node)), [node]
-
-
-def _details(unit: Unit, node: Node) -> list[str]:
-    scene = node.scene
-    cluster = next((c for c in clusters.every(unit) if c.n == node.cluster), None)
-    facts = {
-        "action": scene.action,
-        "when": ", ".join(scene.when),
-        "actors": ", ".join(scene.actors),
-        "setting": scene.setting,
-        "feeling": scene.feeling,
-        "themes": ", ".join(scene.themes),
-        "marked": _marked(scene),
-        "importance": f"{scene.importance:g}",
-        "status": node.status + (", pinned" if node.pinned else ""),
-        "cluster": f"{cluster.name} (id: {cluster.id})" if cluster else "",
-        "reactivation_count": str(node.reactivation_count),
-        "last_activated": _time(node.last_activated),
-        "created": _time(node.created),
-        "said by": node.source.speaker,
-        "through": node.source.token,
-        "in conversation": node.source.conversation,
-        "replaced": _replaced(unit, node),
-    }
-    lines = [f"{name}: {told(value, LONGEST_TEXT)}" for name, value in facts.items() if value]
-    return [f"Node {node.id}", *lines]
-
-
-def _marked(scene: Scene) -> str:
-    """Why a memory is quoted wherever it is told, if it is."""
-    orders = find_instructions(f"{scene.action}\n{scene.setting}\n{scene.feeling}")
-    return f"gives orders ({', '.join(orders)}), so it is quoted" if orders else ""
-
-
-def _replaced(unit: Unit, node: Node) -> str:
-    """By which node this one was replaced, if it was."""
-    if node.ended is None:
-        return ""
-    after = nodes.fetch(unit, [node.successor]).get(node.successor) if node.successor else None
-    by = f" by {after.id}: {after.text}" if after and after.ending != "retracted" else ""
-    return f"{node.ending} {_time(node.ended)}{by}"
-
-
-def _cluster_line(cluster: Cluster, counts: dict[tuple[int, str], int]) -> str:
-    here = {status: counts.get((cluster.n, status), 0) for status in ("active", "dying", "dead")}
-    parts = ", ".join(f"{number} {status}" for status, number in here.items() if number)
-    digest = f": {told(cluster.digest)}" if cluster.digest else ""
-    return f"- {told(cluster.name, 100)} ({parts or 'empty'}; id: {cluster.id}){digest}"
-
-
-def _lines(found: Sequence[Node]) -> list[str]:
-    return [line(node) for node in found] or ["No nodes."]
-
-
-def _time(moment: float | None) -> str:
-    if not moment:
-        return ""
-    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")

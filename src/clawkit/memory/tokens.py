@@ -131,9 +131,10 @@ def check(store: BeingStore, secret: str, being_id: str = "") -> Access:
 
     Whether another Being exists makes no difference to what the holder is told.
     """
+    shown = digest(secret)
     with store.database.registry() as connection:
-        found = by_hash(connection, digest(secret)) if looks_right(secret) else None
-    if found is None or not hmac.compare_digest(found[0], digest(secret)):
+        found = by_hash(connection, shown) if looks_right(secret) else None
+    if found is None or not hmac.compare_digest(found[0], shown):
         raise invalid("The token is not known")
     _, token, being = found
     if token.revoked is not None:

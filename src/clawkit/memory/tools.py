@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from clawkit.memory.memory import Memory
     from clawkit.memory.patrol.transcript import ConversationMessage
-    from clawkit.memory.recall.engine import Hit
+    from clawkit.memory.recall.search import Hit
 
 ACT = "act"
 Offered = Callable[[int], list[dict[str, Any]]]
@@ -109,7 +109,7 @@ def recall(memory: Memory, caller: Caller, given: RecallArguments) -> str:
 
 
 def explore(memory: Memory, caller: Caller, given: ExploreArguments) -> str:
-    from clawkit.memory.recollection import ExploreRequest
+    from clawkit.memory.exploration import ExploreRequest
 
     limit = clamped("limit", given.limit, _NODES_DEFAULT, _NODES_MOST)
     where = (given.cluster_id or None, given.node_id or None)
@@ -118,7 +118,7 @@ def explore(memory: Memory, caller: Caller, given: ExploreArguments) -> str:
 
 
 def search(memory: Memory, caller: Caller, given: SearchArguments) -> str:
-    from clawkit.memory.recollection import line
+    from clawkit.memory.exploration import line
 
     found = memory.search(
         given.query,
@@ -135,7 +135,7 @@ def search(memory: Memory, caller: Caller, given: SearchArguments) -> str:
 
 
 def _explained(hits: Sequence[Hit]) -> list[str]:
-    from clawkit.memory.recollection import line
+    from clawkit.memory.exploration import line
 
     def signals(hit: Hit) -> str:
         return ", ".join(f"{name} {value:.3f}" for name, value in hit.signals.items())

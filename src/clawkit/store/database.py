@@ -13,10 +13,9 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import msgspec
@@ -32,15 +31,19 @@ Gives = Literal["rows", "count", "many"]
 _MARK = re.compile(r"\?|\$being")
 
 
-class Connection(ABC):
-    """Runs SQL within a transaction."""
+class Connection:
+    """Runs SQL within a transaction, on a connection of Python's database API."""
 
+    raw: Any
     unclaimed = ""
     """What ends a SELECT that takes rows for itself and passes over those that others took."""
 
-    @abstractmethod
     def execute(self, gives: Gives, sql: str, values: Iterable[Any]) -> Any:
         """Run a statement; with "many", once for each row of values, which gives nothing."""
+        if gives == "many":
+            return self.raw.executemany(sql, values)
+        cursor = self.raw.execute(sql, values)
+        return cursor.fetchall() if gives == "rows" else cursor.rowcount
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         """What the statement gives: all of it."""
@@ -140,19 +143,21 @@ class Database(Transactions, Protocol):
 class Unit:
     """One transaction on one Being."""
 
-    vectors: VectorIndex
-
     def __init__(
         self, connection: Connection, being: int, vectors: Callable[[Unit], VectorIndex] | None
     ) -> None:
-        self._connection = connection
+        self._execute = connection.execute
+        self._vectors = vectors
         self.being = being
-        if vectors is not None:
-            self.vectors = vectors(self)
+
+    @cached_property
+    def vectors(self) -> VectorIndex:
+        assert self._vectors is not None, "this transaction has no vectors"
+        return self._vectors(self)
 
     def rows(self, sql: str, *values: Any) -> list[Row]:
         text, places = _read(sql)
-        return self._connection.rows(text, self._placed(values, places))
+        return self._execute("rows", text, self._placed(values, places))
 
     def row(self, sql: str, *values: Any) -> Row | None:
         """The first row, if there is one."""
@@ -161,11 +166,11 @@ class Unit:
 
     def run(self, sql: str, *values: Any) -> int:
         text, places = _read(sql)
-        return self._connection.run(text, self._placed(values, places))
+        return self._execute("count", text, self._placed(values, places))
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         text, places = _read(sql)
-        self._connection.many(text, (self._placed(row, places) for row in rows))
+        self._execute("many", text, (self._placed(row, places) for row in rows))
 
     def among(self, sql: str, values: Sequence[Any], *before: Any) -> list[Row]:
         """A statement with `(??)` for a list of values, however long that is.
@@ -210,9 +215,9 @@ class Unit:
             value,
         )
 
-    def _placed(self, values: Sequence[Any], places: tuple[int, ...]) -> Sequence[Any]:
-        """The values, with the Being's number where the statement wants it."""
-        filled = list(values)
+    def _placed(self, values: Sequence[Any], places: tuple[int, ...]) -> list[Any]:
+        """The values as databases take them, with the Being's number where it is wanted."""
+        filled = storable(values)
         for place in places:
             filled.insert(place, self.being)
         return filled
@@ -268,7 +273,7 @@ _LONGEST_KEY = 200
 _AS_THEY_ARE = frozenset((int, float, bytes, type(None)))
 
 
-def storable(values: Sequence[Any]) -> list[Any]:
+def storable(values: Iterable[Any]) -> list[Any]:
     """The values of a statement as both databases take them."""
     return [value if type(value) in _AS_THEY_ARE else _storable(value) for value in values]
 

@@ -13,13 +13,12 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, cast
 
 from clawkit.errors import StoreError
-from clawkit.store.database import Connection, Gives, Unit, no_being
+from clawkit.store.database import Connection, Unit, no_being
 from clawkit.store.schema import SQLITE_STEPS
 from clawkit.store.sqlite_failures import explained, explained_os, foreign, gone, too_new
 from clawkit.store.sqlite_failures import is_busy as is_busy
@@ -77,16 +76,12 @@ class _Use(enum.Enum):
 class SqliteConnection(Connection):
     """A connection as `Unit` wants it; a writer is alone in here, so all is unclaimed."""
 
+    raw: sqlite3.Connection
+
     def __init__(self, raw: sqlite3.Connection, place: tuple[int, int]) -> None:
         self.raw = raw
         self.place = place
         self.use: _Use | None = None
-
-    def execute(self, gives: Gives, sql: str, values: Iterable[Any]) -> Any:
-        if gives == "many":
-            return self.raw.executemany(sql, values)
-        cursor = self.raw.execute(sql, cast("Sequence[Any]", values))
-        return cursor.fetchall() if gives == "rows" else cursor.rowcount
 
 
 class SqliteDatabase:
@@ -175,9 +170,28 @@ class SqliteDatabase:
     def _transaction(self, use: _Use) -> Generator[SqliteConnection]:
         turn = nullcontext() if use is _Use.READING else self._turn_to_write(self._waits(use))
         with turn, self._connected() as connection:
-            self._tell(connection, use)
-            with self._begun(connection, use):
+            raw = connection.raw
+            self._begin(connection, use)
+            try:
                 yield connection
+                raw.execute("COMMIT")
+            finally:
+                if raw.in_transaction:
+                    with suppress(sqlite3.Error):  # what went wrong first is what is told
+                        raw.execute("ROLLBACK")
+
+    def _begin(self, connection: SqliteConnection, use: _Use) -> None:
+        """Only the beginning waits for others, so nothing is ever done twice."""
+        self._tell(connection, use)
+        until = time.monotonic() + self._waits(use)
+        while True:
+            try:
+                connection.raw.execute(use.value[0])
+                return
+            except sqlite3.OperationalError as error:
+                if not is_busy(error) or time.monotonic() >= until:
+                    raise
+                time.sleep(_AGAIN)
 
     def _tell(self, connection: SqliteConnection, use: _Use) -> None:
         """Tell a connection what it is for, if that was something else.
@@ -202,27 +216,6 @@ class SqliteDatabase:
             yield
         finally:
             self._writing.release()
-
-    @contextmanager
-    def _begun(self, connection: SqliteConnection, use: _Use) -> Generator[None]:
-        """One transaction; only its beginning waits for others, so nothing is ever done twice."""
-        raw = connection.raw
-        until = time.monotonic() + self._waits(use)
-        while True:
-            try:
-                raw.execute(use.value[0])
-                break
-            except sqlite3.OperationalError as error:
-                if not is_busy(error) or time.monotonic() >= until:
-                    raise
-                time.sleep(_AGAIN)
-        try:
-            yield
-            raw.execute("COMMIT")
-        finally:
-            if raw.in_transaction:
-                with suppress(sqlite3.Error):  # what went wrong first is what is told
-                    raw.execute("ROLLBACK")
 
     @contextmanager
     def _connected(self) -> Generator[SqliteConnection]:

@@ -61,10 +61,8 @@ class SqliteVectors:
         return dict(zip(found.tolist(), cosines.tolist(), strict=True))
 
     def fetch(self, model: str, seqs: Sequence[int]) -> dict[int, Floats]:
-        return {
-            seq: np.frombuffer(data, dtype="<f2").astype(np.float32)
-            for seq, data in self._rows(model, seqs)
-        }
+        found, matrix = self._matrix(model, seqs)
+        return dict(zip(found, matrix, strict=True))
 
     def missing(self, model: str, limit: int) -> list[int]:
         return without_vector(self._unit, model, limit)
@@ -99,21 +97,27 @@ class SqliteVectors:
         if row is not None and row[0] != 2 * dimensions:
             raise other_size(model, dimensions, row[0] // 2)
 
-    def _rows(self, model: str, seqs: Sequence[int]) -> list[tuple[int, bytes]]:
-        """The vectors of these nodes; one search looks at some of them three times."""
+    def _matrix(self, model: str, seqs: Sequence[int]) -> tuple[list[int], Floats]:
+        """Those of these nodes that have a vector, and a row for each.
+
+        What was read is kept: one search looks at some of them three times.
+        """
         sql = "SELECT seq, data FROM vectors WHERE being = $being AND model = ? AND seq IN (??)"
         read = self._read[model]
-        read.update(self._unit.among(sql, [seq for seq in seqs if seq not in read], model))
-        return [(seq, read[seq]) for seq in seqs if seq in read]
+        if new := [seq for seq in seqs if seq not in read]:
+            read.update(self._unit.among(sql, new, model))
+        found = [seq for seq in seqs if seq in read]
+        numbers = np.frombuffer(b"".join([read[seq] for seq in found]), dtype="<f2")
+        return found, numbers.astype(np.float32).reshape(len(found), -1 if found else 0)
 
     def _compared(self, model: str, vector: Floats, seqs: Sequence[int]) -> tuple[Seqs, Floats]:
         """Those of these nodes that have a vector, and their cosines."""
-        rows = self._rows(model, seqs)
-        if rows and len(rows[0][1]) != 2 * len(vector):
-            raise other_size(model, len(vector), len(rows[0][1]) // 2)
-        found = np.array([seq for seq, _ in rows], dtype=np.int64)
-        matrix = np.frombuffer(b"".join([data for _, data in rows]), dtype="<f2")
-        return found, matrix.reshape(len(rows), len(vector)).astype(np.float32) @ vector
+        found, matrix = self._matrix(model, seqs)
+        if not found:
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        if matrix.shape[1] != len(vector):
+            raise other_size(model, len(vector), matrix.shape[1])
+        return np.array(found), matrix @ vector
 
     def _alike(self, model: str, vector: Floats, count: int, exclude: Collection[int]) -> list[int]:
         """The nodes whose sketches differ least from the vector's."""

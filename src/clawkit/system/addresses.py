@@ -7,6 +7,7 @@ import ipaddress
 import re
 from collections.abc import Iterable
 from enum import IntEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -139,6 +140,7 @@ def _inside(address: _Address) -> Iterable[_Address]:
             yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
 
 
+@lru_cache(maxsize=4096)
 def network_of(address: str) -> str:
     """Whom an address is counted as: of IPv6, the /64 that one customer has all of."""
     try:

@@ -104,9 +104,10 @@ def may_hold_injection(line: bytes) -> bool:
     return bool(found) and next(_candidates(low, found, 2, prose=prose), None) is not None
 
 
-def find_injections(text: str) -> tuple[str, ...]:
-    """The names of the patterns that a text contains."""
-    content = plain_content(text)
+def find_injections(text: str, content: bytes | None = None) -> tuple[str, ...]:
+    """The names of the patterns that a text contains; `content` is its plain content, if known."""
+    if content is None:
+        content = plain_content(text)
     found = _places(content)
     if not found:
         return ()

@@ -156,10 +156,11 @@ def content(text: str) -> list[list[str]]:
 def telling_words(text: str) -> dict[str, str]:
     """The words that say something, as they are written in lower case, each with its stem."""
     found: dict[str, str] = {}
+    little = words_that_say_little()
     for word, unspaced in split(_CLITIC.sub(" ", text[:LONGEST_INDEXED].lower())):
         if unspaced:
             found.update((run, run.translate(_TO_HIRAGANA)) for run in _runs_of_content(word))
-        elif _weight(plain := _plain(folded(word))) > _LITTLE:
+        elif (plain := _plain(folded(word))) not in little:
             found[word[:_LONGEST_WORD]] = stem(plain)
     return found
 
@@ -185,6 +186,9 @@ def split(folded_text: str) -> Iterator[tuple[str, bool]]:
     """
     for match in _WORD.finditer(folded_text):
         word, end = match[0], 0
+        if word.isascii():
+            yield word, False
+            continue
         if len(word) == 1 and not word.isalnum() and unicodedata.category(word)[0] != "S":
             continue
         for run in UNSPACED_RUN.finditer(word):

@@ -13,7 +13,7 @@ from clawkit.memory.patrol.consolidation import Merge
 from clawkit.memory.patrol.replacement import retract
 from clawkit.memory.patrol.run import PatrolOutcome
 from clawkit.memory.patrol.transcript import ConversationMessage
-from clawkit.memory.recall.engine import search
+from clawkit.memory.recall.search import search
 from clawkit.memory.records import Scene
 from clawkit.memory.store import entries
 from clawkit.memory.undo import undo

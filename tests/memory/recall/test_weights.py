@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from benchmarks.recall import japanese, synthetic
-from clawkit.memory.recall.engine import DIALOGUE, NOTES, WORDS_ONLY
+from clawkit.memory.recall.search import DIALOGUE, NOTES, WORDS_ONLY
 from clawkit.memory.recall.signals import SIGNALS
 
 
 def test_every_weight_is_that_of_a_signal_and_every_signal_has_one():
-    for way in (DIALOGUE, NOTES, WORDS_ONLY):
-        assert way.weights.keys() <= set(SIGNALS)
+    for profile in (DIALOGUE, NOTES, WORDS_ONLY):
+        assert profile.weights.keys() <= set(SIGNALS)
     assert DIALOGUE.weights.keys() | NOTES.weights.keys() == set(SIGNALS)
 
 

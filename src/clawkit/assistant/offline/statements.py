@@ -185,7 +185,7 @@ def find(question: str, known: Sequence[Statement]) -> list[Statement]:
 def nearest(question: str, known: Sequence[Statement]) -> list[Statement]:
     """The statements that are near to a question by what they mean, the newest first."""
     from clawkit.memory.embed import builtin
-    from clawkit.memory.recall.gate import few
+    from clawkit.memory.recall.search import few
 
     if not known:
         return []

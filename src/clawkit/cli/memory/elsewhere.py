@@ -81,7 +81,7 @@ def _print_hits(
 
 def _found_type() -> Any:
     """Hits load numpy: not before they are needed."""
-    from clawkit.memory.recall.engine import Hit
+    from clawkit.memory.recall.search import Hit
 
     return msgspec.defstruct("Found", [("kind", str), ("hits", tuple[Hit, ...])], frozen=True)
 

@@ -20,7 +20,7 @@ from clawkit.memory.erasure.person_search import ErasurePlan, RowPlan, text_of
 from clawkit.memory.erasure.redaction import ERASED, PersonMatcher
 from clawkit.memory.history_text import ENDINGS, STATES, MemoryHistory, plain
 from clawkit.memory.patrol.run import PatrolOutcome
-from clawkit.memory.recall.engine import Hit
+from clawkit.memory.recall.search import Hit
 from clawkit.memory.records import Being, LedgerEntry, Node, Note
 from clawkit.memory.statistics import BeingView, ClusterBranch
 from clawkit.text.counts import counted

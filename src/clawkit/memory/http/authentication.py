@@ -193,10 +193,10 @@ class Authenticator:
         being_id = _being_id(scope)
         secret = bearer(headers)
         address = network_of(self._proxies.caller(scope))
-        digest = tokens.digest(secret)
         locked = self.callers.locked_for(address)
         if locked and not (
-            await self._is_signed(secret, scope["path"]) or await self._is_good(digest)
+            await self._is_signed(secret, scope["path"])
+            or await self._is_good(tokens.digest(secret))
         ):
             raise too_many("Too many failed attempts from this address", locked)
         try:

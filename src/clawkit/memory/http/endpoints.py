@@ -33,7 +33,7 @@ from clawkit.memory.tools import ACT
 from clawkit.system.rate_limiter import TokenBucket
 from clawkit.wire import jsonrpc
 from clawkit.wire.http.endpoint import Endpoint, HttpRefusal
-from clawkit.wire.http.request_checks import Origins, read_headers
+from clawkit.wire.http.request_checks import Headers, Origins, read_headers
 from clawkit.wire.http.response import Asgi, HeaderList, Receive, SendAsgi, respond
 from clawkit.wire.jsonrpc import Message
 from clawkit.wire.server import ServerCore
@@ -77,13 +77,11 @@ class McpEndpoint:
             headers = read_headers(scope["headers"])
             access = await self._gate.admit(scope, headers)
             exchange.access = access
-            open_for = (bearer(headers), access.being.id, scope["path"])
-            if scope["method"] == "GET":
-                receive = self._while_open(receive, open_for, self._until_stopped())
-            else:
-                receive = until_whole(receive, self._while_open(receive, open_for))
+            ends = (self._until_stopped(),) if scope["method"] == "GET" else ()
+            while_open = self._while_open(receive, headers, access, scope["path"], *ends)
+            receive = while_open if ends else until_whole(receive, while_open)
             with self._gate.callers.here(access.caller.token):
-                await self._endpoint(scope, receive, send)
+                await self._endpoint(scope, receive, send, headers)
         except AccessError as problem:
             await refuse(send, self._pointed_out(problem, scope))
         except (HttpRefusal, ProtocolError) as problem:
@@ -107,7 +105,12 @@ class McpEndpoint:
         return self._stopping
 
     def _while_open(
-        self, receive: Receive, token: tuple[str, str, str], *ends: asyncio.Future[None]
+        self,
+        receive: Receive,
+        headers: Headers,
+        access: Access,
+        path: str,
+        *ends: asyncio.Future[None],
     ) -> Receive:
         """Receives what comes after the body: that the caller left, or has to.
 
@@ -117,7 +120,8 @@ class McpEndpoint:
 
         async def received() -> Asgi:
             event = loop.create_task(_as_coroutine(receive))
-            refused = loop.create_task(self._gate.until_bad(*token))
+            bad = self._gate.until_bad(bearer(headers), access.being.id, path)
+            refused = loop.create_task(bad)
             try:
                 done, _ = await asyncio.wait(
                     (event, refused, *ends), return_when=asyncio.FIRST_COMPLETED

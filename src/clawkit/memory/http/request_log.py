@@ -34,7 +34,7 @@ from clawkit.memory.store import beings, jobs
 from clawkit.memory.tokens import Access
 from clawkit.system.rate_limiter import TokenBuckets
 from clawkit.wire.http.response import Asgi, SendAsgi
-from clawkit.wire.jsonrpc import Message, as_object
+from clawkit.wire.jsonrpc import Message
 from clawkit.wire.methods import ROUTES
 
 if TYPE_CHECKING:
@@ -316,7 +316,7 @@ class RequestTrace:
             self.method = "notification"
         if method != "tools/call":
             return ""
-        name = (as_object((message or {}).get("params")) or {}).get("name")
+        name = ((message or {}).get("params") or {}).get("name")
         self.tool = name if isinstance(name, str) and name in tools else _OTHER
         return name if isinstance(name, str) else ""
 

@@ -1,1 +1,1 @@
-"""Finding what is worth remembering now: signals, their fusion, and a gate before noise."""
+"""Search over memories: the question read once, signals, weights, and a gate before noise."""

@@ -7,18 +7,20 @@ neighbours count, too. Everything is computed over the candidates at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from clawkit.memory.people import is_same
+from clawkit.memory.people import first_name
 from clawkit.memory.records import Node
 from clawkit.text import calendar
 from clawkit.text.tokenizer import sentences
 
 if TYPE_CHECKING:
+    from clawkit.memory.recall.question import RecallQuestion
     from clawkit.store.arrays import Bools, Floats, Seqs
 
 SIGNALS = (
@@ -33,12 +35,6 @@ SIGNALS = (
 )
 
 _ASKS = re.compile(r"[?\uff1f]\s*(?:\[[^\]]*\]\s*)?$")
-_WHEN = re.compile(
-    r"\bwhen\b|what (?:date|day|year|month)|how long ago|いつ|何月|何日", re.IGNORECASE
-)
-_NUMBER = re.compile(
-    r"\bhow (?:many|much|often|long|old)\b|いくつ|何人|何回|いくら|何歳", re.IGNORECASE
-)
 _TELLS_WHEN = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|ago|last|next|this (?:week|month|morning)|since|"
     r"weekend|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|april|"
@@ -87,14 +83,6 @@ _SUM = re.compile(
     r"\s*\(*\d[\d\s.,()]*(?:(?:% (?:of|von|de) |[+*×÷^=%]| [-/x] )[\d\s.,()]*)+\??\s*$",
     re.IGNORECASE,
 )
-_PAST = re.compile(
-    r"\b(?:used to|before|previous(?:ly)?|earlier|former(?:ly)?|old|was|were|did|had|originally"
-    r"|früher\w*|vorher\w*|zuvor|war|waren|hatten?|damals|ehemalig\w*|alte[rnsm]?"
-    r"|avant|était|étaient|ancien\w*|antes|era|eran|anterior|tenía|prima|aveva|vecchi[oa]"
-    r"|tinha|vroeger|vorige|oude|раньше|был[аои]?|eskiden|önce)\b|以前|前は|昔|之前|전에",
-    re.IGNORECASE,
-)
-"""Asks about what was so once."""
 _CHANGES = re.compile(
     r"\b(?:now|new|no longer|not any ?more|instead|mov(?:ed|es|ing)|chang(?:ed|es)|switch(?:ed|es)"
     r"|cancel(?:l?ed|s)|postponed|raised|reduced|cut|from now on|as of|since|starting|stopped|quit"
@@ -113,36 +101,39 @@ _TYPICAL_LENGTH = 4.0
 _MONTH = 30 * 86_400.0
 
 
-class RecallQuestion(msgspec.Struct, frozen=True):
-    """What is asked, as far as signals need it."""
-
-    text: str
-    named: frozenset[str] = frozenset()
-    times: tuple[calendar.Range, ...] = ()
-    now: float = 0.0
-    asker: str = ""
-    nameless: str = ""
-    """The text with "I" in place of every name that is known."""
-
-
-class Pool(msgspec.Struct, frozen=True):
-    """Candidates in the order of their numbers, with what the indexes say of them."""
+class Candidates(msgspec.Struct, frozen=True):
+    """Memories that may answer, in the order of their numbers, and what the indexes say of them."""
 
     nodes: tuple[Node, ...]
     words: Floats
+    """The BM25 score of each."""
+
     meaning: Floats
+    """The cosine of each with the question."""
+
     best_words: float
+    """The best BM25 score of all memories."""
 
 
-def matrix(question: RecallQuestion, pool: Pool, wanted: Collection[str] = SIGNALS) -> Floats:
+def matrix(
+    question: RecallQuestion, candidates: Candidates, wanted: Iterable[str] = SIGNALS
+) -> Floats:
     """A row for each candidate, a column for each of `SIGNALS`; what is not `wanted` is 0."""
-    words: Floats = pool.words / np.float32(max(pool.best_words, 1e-6))
-    meaning: Floats = np.maximum(pool.meaning, np.float32(0.0))
-    near = _Neighbours(pool.nodes)
+    nodes = candidates.nodes
+    words: Floats = candidates.words / np.float32(max(candidates.best_words, 1e-6))
+    meaning: Floats = np.maximum(candidates.meaning, np.float32(0.0))
+    near = _Neighbours(nodes)
     above: Floats = meaning / np.float32(max(float(meaning.max(initial=0.0)), 1e-6))
-    asks = np.array([_is_asked(node.scene.action) for node in pool.nodes], np.float32)
     sessions = near.conversations
-    spoken = _spoken_by(pool.nodes, question.named)
+
+    @cache
+    def asks() -> Floats:
+        return np.array([_is_asked(node.scene.action) for node in nodes], np.float32)
+
+    @cache
+    def spoken() -> Floats:
+        return _spoken_by(nodes, question.named)
+
     columns: Mapping[str, Callable[[], Floats]] = {
         "words": lambda: words,
         "words_before": lambda: near.at(words, -1),
@@ -156,25 +147,25 @@ def matrix(question: RecallQuestion, pool: Pool, wanted: Collection[str] = SIGNA
         "rank_words": lambda: _by_rank(words),
         "rank_meaning": lambda: _by_rank(meaning),
         "both": lambda: words * above,
-        "speaker": lambda: spoken,
-        "other_speaker": lambda: 1 - spoken if question.named else spoken,
+        "speaker": spoken,
+        "other_speaker": lambda: 1 - spoken() if question.named else spoken(),
         "session_words": lambda: _best_of(words, sessions),
         "session_meaning": lambda: _best_of(above, sessions),
         "session_spread": lambda: _mean_of_best(words + above, sessions),
-        "time": lambda: _in_time(pool.nodes, question.times),
-        "length": lambda: _lengths(pool.nodes),
-        "asks": lambda: asks,
-        "answers_words": lambda: near.at(asks, -1) * near.at(words, -1),
-        "answers_meaning": lambda: near.at(asks, -1) * near.at(above, -1),
-        "tells_when": lambda: _tells(pool.nodes, question.text, _WHEN, _TELLS_WHEN),
-        "tells_number": lambda: _tells(pool.nodes, question.text, _NUMBER, _TELLS_NUMBER),
-        "importance": lambda: np.array([one.scene.importance - 0.5 for one in pool.nodes]),
-        "mentioned": lambda: mentioned(pool.nodes, question.named),
-        "recent": lambda: _recent(pool.nodes, question.now),
-        "another_self": lambda: _of_another(pool.nodes, question),
-        "question": lambda: np.array([only_asks(one.scene.action) for one in pool.nodes]),
+        "time": lambda: _in_time(nodes, question.days),
+        "length": lambda: _lengths(nodes),
+        "asks": asks,
+        "answers_words": lambda: near.at(asks(), -1) * near.at(words, -1),
+        "answers_meaning": lambda: near.at(asks(), -1) * near.at(above, -1),
+        "tells_when": lambda: _tells(nodes, question.asks_when, _TELLS_WHEN),
+        "tells_number": lambda: _tells(nodes, question.asks_for_number, _TELLS_NUMBER),
+        "importance": lambda: np.array([one.scene.importance - 0.5 for one in nodes]),
+        "mentioned": lambda: mentioned(nodes, question.named),
+        "recent": lambda: _recent(nodes, question.now),
+        "another_self": lambda: _of_another(nodes, question),
+        "question": lambda: np.array([only_asks(one.scene.action) for one in nodes]),
     }
-    found = np.zeros((len(pool.nodes), len(SIGNALS)), np.float32)
+    found = np.zeros((len(nodes), len(SIGNALS)), np.float32)
     for name in wanted:
         found[:, SIGNALS.index(name)] = columns[name]()
     return found
@@ -187,17 +178,16 @@ class _Neighbours:
         numbers: dict[str, int] = {}
         # What was said in no conversation stands alone.
         names = [node.source.conversation or f"\x00{at}" for at, node in enumerate(nodes)]
-        self.conversations = own = np.array(
-            [numbers.setdefault(name, len(numbers)) for name in names]
-        )
-        seqs = np.array([node.seq for node in nodes])
+        self.conversations = np.array([numbers.setdefault(name, len(numbers)) for name in names])
+        self._seqs = np.array([node.seq for node in nodes])
         self._places: dict[int, tuple[Seqs, Bools]] = {}
-        for step in (-2, -1, 1, 2):
-            places = np.minimum(np.searchsorted(seqs, seqs + step), len(nodes) - 1)
-            self._places[step] = places, (seqs[places] == seqs + step) & (own[places] == own)
 
     def at(self, values: Floats, step: int) -> Floats:
         """The value of the one so many steps away, 0 where nobody is."""
+        if step not in self._places:
+            wanted, own = self._seqs + step, self.conversations
+            places = np.minimum(np.searchsorted(self._seqs, wanted), len(wanted) - 1)
+            self._places[step] = places, (self._seqs[places] == wanted) & (own[places] == own)
         places, there = self._places[step]
         return values[places] * there
 
@@ -233,39 +223,31 @@ def _spoken_by(nodes: Sequence[Node], named: Collection[str]) -> Floats:
 
     That is the one who told it, else those who take part in it, else whoever its words name.
     """
-    if not named:
-        return np.zeros(len(nodes), np.float32)
-    people = {name for node in nodes for name in (node.source.speaker, *node.scene.actors)}
-    meant = {name for name in people if is_same(named, name)}
-    return np.array([_is_of(node, named, meant) for node in nodes], np.float32)
+    first_names = {name.split(" ")[0] for name in named}
+    return np.array([bool(named) and _is_of(node, first_names) for node in nodes], np.float32)
 
 
-def _is_of(node: Node, named: Collection[str], meant: set[str]) -> bool:
+def _is_of(node: Node, first_names: set[str]) -> bool:
     if node.source.speaker and node.source.conversation:
-        return node.source.speaker in meant
-    if not meant.isdisjoint(node.scene.actors):
+        return first_name(node.source.speaker) in first_names
+    if not first_names.isdisjoint(map(first_name, node.scene.actors)):
         return True
     words = node.scene.action.casefold()
-    return any(name in words or name.split(" ")[0] in words for name in named)
+    return any(name in words for name in first_names)
 
 
 def mentioned(nodes: Sequence[Node], named: Collection[str]) -> Floats:
     """The share of those who were named whom a memory is about: told by them, or of them."""
     if not named:
         return np.zeros(len(nodes), np.float32)
-    people = {name for node in nodes for name in (node.source.speaker, *node.scene.actors) if name}
-    meant = {name: {one for one in people if is_same((name,), one)} for name in named}
-    return np.array(
-        [sum(_is_about(node, name, meant[name]) for name in named) / len(named) for node in nodes],
-        np.float32,
-    )
+    first_names = [name.split(" ")[0] for name in named]
+    return np.array([_share_of(first_names, node) for node in nodes], np.float32)
 
 
-def _is_about(node: Node, name: str, meant: set[str]) -> bool:
-    if node.source.speaker in meant or not meant.isdisjoint(node.scene.actors):
-        return True
+def _share_of(first_names: Sequence[str], node: Node) -> float:
+    people = {*map(first_name, node.scene.actors), first_name(node.source.speaker)}
     words = f"{node.scene.action} {node.scene.context}".casefold()
-    return name in words or name.split(" ")[0] in words
+    return sum(name in people or name in words for name in first_names) / len(first_names)
 
 
 def _of_another(nodes: Sequence[Node], question: RecallQuestion) -> Floats:
@@ -296,11 +278,6 @@ def wants_done(text: str) -> bool:
     return _WANTS_DONE.match(text) is not None
 
 
-def asks_about_past(text: str) -> bool:
-    """Whether it asks for what was so once."""
-    return _PAST.search(text) is not None
-
-
 def says_change(text: str) -> bool:
     """Whether it says that something is otherwise than it was."""
     return _CHANGES.search(text) is not None
@@ -323,9 +300,7 @@ def _lengths(nodes: Sequence[Node]) -> Floats:
     return np.clip(np.log1p(sizes) - _TYPICAL_LENGTH, -3.0, 1.5).astype(np.float32)
 
 
-def _tells(
-    nodes: Sequence[Node], text: str, asked: re.Pattern[str], told: re.Pattern[str]
-) -> Floats:
-    if not asked.search(text):
+def _tells(nodes: Sequence[Node], is_asked: bool, told: re.Pattern[str]) -> Floats:
+    if not is_asked:
         return np.zeros(len(nodes), np.float32)
     return np.array([bool(told.search(node.scene.action)) for node in nodes], np.float32)

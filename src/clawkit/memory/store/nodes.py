@@ -247,6 +247,5 @@ def _node(row: Row) -> Node:
     scene, importance = _scene(row[2]), row[18]
     if scene.importance != importance:
         scene = msgspec.structs.replace(scene, importance=importance)
-    source, flags = MemorySource(*row[4:8]), map(bool, row[10:12])
-    values: tuple[Any, ...] = (*row[:2], scene, row[3], source, *row[8:10], *flags, *row[12:18])
-    return Node(*values)
+    source, fresh, pinned = MemorySource(*row[4:8]), bool(row[10]), bool(row[11])
+    return Node(row[0], row[1], scene, row[3], source, row[8], row[9], fresh, pinned, *row[12:18])

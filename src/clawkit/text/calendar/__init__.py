@@ -41,11 +41,9 @@ def mentions(text: str, day: date, *, asking: bool = False) -> list[Mention]:
     the past unless it says otherwise.
     """
     sentences = Sentences(text)
-    found = [
-        reading
-        for read in (grammar.readings, cjk.readings)
-        for reading in read(text, day, asking=asking, sentences=sentences)
-    ]
+    found = [*grammar.readings(text, day, asking=asking, sentences=sentences)]
+    if not text.isascii():
+        found += cjk.readings(text, day, asking=asking, sentences=sentences)
     found.sort(key=lambda one: one.start - one.end)
     taken = bytearray(len(text))
     kept: list[Mention] = []

@@ -35,7 +35,7 @@ _PRESENT_SYLLABLES = "있겠"
 
 def readings(text: str, day: date, *, asking: bool, sentences: Sentences) -> Iterator[DayMatch]:
     """All that can be read as days, also where one lies within another."""
-    if text.isascii() or not _THERE.search(text):
+    if not _THERE.search(text):
         return
     for match in _pattern().finditer(text):
         said = _Said(match, sentences.sentence(match.start()), day, asking)

@@ -242,10 +242,14 @@ class Endpoint:
         self._authenticate = authenticate
         self._admit = admit
 
-    async def __call__(self, scope: Any, receive: Receive, send: SendAsgi) -> None:
+    async def __call__(
+        self, scope: Any, receive: Receive, send: SendAsgi, headers: Headers | None = None
+    ) -> None:
+        """Answer a request; `headers` are its own, where somebody has read them already."""
         message: Message | None = None
         try:
-            headers = read_headers(scope["headers"])
+            if headers is None:
+                headers = read_headers(scope["headers"])
             reason = self._origins.refuse(headers)
             if reason is not None:
                 raise HttpRefusal(403, reason)
@@ -418,10 +422,9 @@ def while_admitted(receive: Receive, admits: Callable[[], Awaitable[bool]]) -> R
 
 async def read_body(headers: Headers, receive: Receive, most: int) -> bytes:
     """All of a request's body. Raises HttpRefusal if that is more than `most` bytes."""
-    too_large = HttpRefusal(413, f"A message may have at most {most} bytes")
     declared = headers.get("content-length", "0")
     if len(declared) > 18 or not declared.isdigit() or int(declared) > most:
-        raise too_large
+        raise _too_large(most)
     parts: list[bytes] = []
     size = 0
     while True:
@@ -431,10 +434,14 @@ async def read_body(headers: Headers, receive: Receive, most: int) -> bytes:
         part = event.get("body", b"")
         size += len(part)
         if size > most:
-            raise too_large
+            raise _too_large(most)
         parts.append(part)
         if not event.get("more_body"):
             return b"".join(parts) if len(parts) > 1 else parts[0]
+
+
+def _too_large(most: int) -> HttpRefusal:
+    return HttpRefusal(413, f"A message may have at most {most} bytes")
 
 
 async def _nothing() -> dict[str, Any]:

@@ -28,7 +28,7 @@ class TrustedProxies:
     def caller(self, scope: Any) -> str:
         """The address of whoever asks, as text; empty where there is none."""
         peer = str((scope.get("client") or ("",))[0])
-        if not self._trusts(peer):
+        if not self._networks or not self._trusts(peer):
             return peer
         caller = peer
         for hop in reversed(_hops(scope["headers"])):

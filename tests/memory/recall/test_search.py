@@ -9,8 +9,8 @@ import pytest
 
 from clawkit.memory.embed import Embedder
 from clawkit.memory.embed.builtin import shared
-from clawkit.memory.recall.engine import SearchResult, search
 from clawkit.memory.recall.index_text import texts_to_embed, words_of
+from clawkit.memory.recall.search import SearchResult, search
 from clawkit.memory.recall.signals import SIGNALS
 from clawkit.memory.records import MemorySource, Node, Scene
 from clawkit.memory.store import beings, nodes, postings
