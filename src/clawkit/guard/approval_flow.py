@@ -33,7 +33,7 @@ from clawkit.guard.pending_approvals import (
 from clawkit.guard.policy.call import CLIENT_CAPABILITIES, CLIENT_INFO, ROUND, Call, CallSession
 from clawkit.guard.policy.policy import Decision, Policy
 from clawkit.guard.policy.rules import Rule
-from clawkit.guard.scan import visible
+from clawkit.text.normalization import visible
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId, as_object
 from clawkit.wire.revisions import NEWEST_LEGACY

@@ -46,7 +46,7 @@ from clawkit.guard.pending_approvals import ApprovalTicket, Binding, Round
 from clawkit.guard.pins import LISTS
 from clawkit.guard.policy.call import Call, call_of
 from clawkit.guard.policy.policy import Decision, Policy
-from clawkit.guard.scan.redaction_markers import holds_marker, without_nonce
+from clawkit.guard.scan.sanitizer import holds_marker, without_nonce
 from clawkit.guard.strict_parser import parse
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId, as_object
@@ -58,6 +58,7 @@ _OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
 _ENVELOPE = frozenset({"jsonrpc", "id", "method", "params"})
 _MOST_CANCELLED = 1024
 _MOST_ASKED = 1024
+_LARGE = 64 * 1024
 _WITHHELD = (
     "an argument holds a [redacted: …] marker, which is not the value: the guard withheld that "
     "from an earlier answer. Leave it out, or let the person fill it in"
@@ -102,6 +103,16 @@ class GuardConversation:
         if self._path_queue:
             self._path_queue.go_on()
         return passage
+
+    async def receive_async(
+        self, side: Side, line: bytes | None, deliver: Deliver | None = None
+    ) -> Passage:
+        """The same for an event loop: a large line is looked through in a thread."""
+        if line is None or len(line) < _LARGE:
+            return self.receive(side, line, deliver)
+        import asyncio
+
+        return await asyncio.to_thread(self.receive, side, line, deliver)
 
     def _receive(self, side: Side, line: bytes | None, deliver: Deliver | None) -> Passage:
         # An answer is looked through by the policy that its call was judged by, or a newer one.

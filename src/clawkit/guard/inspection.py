@@ -17,19 +17,20 @@ from clawkit.guard.policy.call import Call, call_of
 from clawkit.guard.policy.globs import is_any
 from clawkit.guard.policy.policy import Decision, Policy
 from clawkit.guard.policy.rules import Rule
-from clawkit.guard.scan import (
+from clawkit.guard.scan.elicitation import asks_for_secret, host_of, link_of
+from clawkit.guard.scan.sanitizer import (
+    DECLARED,
+    TAIL,
     Findings,
     ScanOptions,
-    asks_for_secret,
+    around_markers,
     clean,
-    find_injections,
-    host_of,
-    link_of,
-    remove_injections,
+    declaration,
+    marker,
     suspicious,
-    visible,
 )
-from clawkit.guard.scan.redaction_markers import DECLARED, TAIL, around_markers, declaration, marker
+from clawkit.text.injections import find_injections, remove_injections
+from clawkit.text.normalization import visible
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, as_object
 

@@ -15,7 +15,7 @@ from clawkit.guard.audit.reader import require_place
 from clawkit.guard.audit.verification import ChainProblem, Verdict, verify
 from clawkit.guard.pins import Pinned, pinned_servers
 from clawkit.guard.policy.policy import Policy
-from clawkit.guard.policy_file.reloader import PolicyFile
+from clawkit.guard.policy.reloader import PolicyFile
 from clawkit.hosts.discovery import SearchScope, ServerStatus, StatusReport, status
 from clawkit.hosts.ledger import items, ledger_file
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, cast
 
 import msgspec
 
-from clawkit.errors import InvalidRequestError, ParseError
+from clawkit.errors import InvalidRequestError, ParseError, ProtocolError
 from clawkit.text.normalization import plain
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message
@@ -63,6 +63,14 @@ def parse(line: bytes, depth: int) -> Message:
     if "method" in message:
         _refuse_odd_names(message)
     return message
+
+
+def is_readable(line: bytes | None, depth: int) -> bool:
+    """Whether it is a message. Where no answer is expected, nobody's answer can be unreadable."""
+    try:
+        return line is not None and bool(parse(line, depth))
+    except ProtocolError:
+        return False
 
 
 def _one_reading(line: bytes) -> object:

@@ -17,8 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from clawkit.errors import AccessError, SettingsError
-from clawkit.guard.http.callers import Callers, own_user
-from clawkit.guard.http.client_logins import ClientLogins
+from clawkit.guard.http.callers import Callers, ClientLogins, own_user
 from clawkit.guard.http.client_request import ClientPlace
 from clawkit.guard.http.reverse_proxy import ReverseProxyApp, open_guarded
 from clawkit.guard.http.upstream import Upstream

@@ -17,12 +17,11 @@ from msgspec.structs import replace
 from clawkit.errors import PolicyError
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.globs import is_wild
-from clawkit.guard.policy.path_arguments import holds_path, is_path_name
+from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.policy.paths import follow
 from clawkit.guard.policy.policy import Paths
-from clawkit.guard.policy.readings import is_read_differently, texts
+from clawkit.guard.policy.readings import holds_path, is_path_name, is_read_differently, texts
 from clawkit.guard.policy.rules import Argument, Rule
-from clawkit.guard.policy_file.parser import read_policy
 from clawkit.system.files import make_private, write_new, write_whole
 from clawkit.system.locks import locked
 

@@ -15,11 +15,10 @@ from clawkit.guard.policy.call import EVALUATED, Call, is_judged
 from clawkit.guard.policy.conditions import all_named, has_other_spelling
 from clawkit.guard.policy.globs import is_any, is_wild
 from clawkit.guard.policy.matcher import RuleScope
-from clawkit.guard.policy.path_arguments import holds_path
 from clawkit.guard.policy.paths import Paths
 from clawkit.guard.policy.patterns import allowed, denied_globs, kind_of
 from clawkit.guard.policy.policy import Decision, Policy
-from clawkit.guard.policy.readings import Reader, is_read_differently, texts
+from clawkit.guard.policy.readings import Reader, holds_path, is_read_differently, texts
 from clawkit.guard.policy.rules import Argument, Rule
 from clawkit.guard.policy.urls import END
 

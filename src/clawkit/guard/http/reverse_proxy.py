@@ -27,13 +27,17 @@ from clawkit.errors import (
     ProtocolError,
 )
 from clawkit.guard.conversation import Flights, GuardConversation
-from clawkit.guard.http.async_judge import judged
-from clawkit.guard.http.callers import Callers, check_reach, own_user
-from clawkit.guard.http.client_logins import ClientLogins
+from clawkit.guard.http.callers import Callers, ClientLogins, check_reach, own_user
 from clawkit.guard.http.client_request import Attendance, ClientPlace, HttpReply, Incoming, onward
-from clawkit.guard.http.event_streams import MESSAGES, EventStream, SseChannels
 from clawkit.guard.http.mirrored_headers import check_agreement
-from clawkit.guard.http.relay import ForwardedRequest, Questions, Relay
+from clawkit.guard.http.relay import (
+    MESSAGES,
+    EventStream,
+    ForwardedRequest,
+    Questions,
+    Relay,
+    SseChannels,
+)
 from clawkit.guard.http.upstream import (
     NOTICE_SECONDS,
     Response,
@@ -271,7 +275,7 @@ class ReverseProxyApp:
     async def _post(self, incoming: Incoming) -> None:
         body, message = await self._read(incoming)
         if message is None:
-            passage = await judged(self._conversation(incoming.peer), "client", body)
+            passage = await self._conversation(incoming.peer).receive_async("client", body)
             await incoming.reply.whole(400, passage.to_client or b"")
             return
         incoming = await self._identified(incoming, message)
@@ -320,7 +324,7 @@ class ReverseProxyApp:
         self._forwarded.add(forwarded)
         stayed = False
         try:
-            passage = await judged(session.conversation, "client", body, forwarded.settle)
+            passage = await session.conversation.receive_async("client", body, forwarded.settle)
             lasting = message["method"] == "subscriptions/listen"
             receive = self._while_admitted(incoming) if lasting else incoming.receive
             stayed = await self._attendance.attend(forwarded.run(passage), receive)
@@ -336,7 +340,7 @@ class ReverseProxyApp:
     ) -> None:
         """A notice, or the answer to a question: the server's, or one of ours."""
         then = self._questions.pop(str(message.get("id")), None) if "id" in message else None
-        passage = await judged(conversation, "client", body)
+        passage = await conversation.receive_async("client", body)
         if then is not None:
             then(passage)
             passage = Passage()

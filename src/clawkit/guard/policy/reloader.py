@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from clawkit.errors import PolicyError
+from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.policy.policy import Policy
 from clawkit.guard.policy.rules import BASE_ENVIRONMENT, EnvOptions, Rule
-from clawkit.guard.policy_file.parser import read_policy
 
 # A file that is written twice within one tick of its clock can look unchanged.
 _TICK = 100_000_000
