@@ -42,6 +42,7 @@ from clawkit.guard.authoring.edit import folder_rule, insert_rule, rule_for, too
 from clawkit.guard.locations import policy_file
 from clawkit.guard.policy.call import Call
 from clawkit.system.files import make_private
+from clawkit.system.locks import try_lock
 
 CAPACITY = 100
 _CONNECTIONS = 2 * CAPACITY
@@ -407,12 +408,8 @@ def join_windows(path: Path) -> int:
 
 def _take_lock(path: Path) -> int | None:
     """The lock that a view holds while it lives, beside its socket; None if another has it."""
-    import fcntl
-
     lock = _lock_file(_lock_of(path))
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if not try_lock(lock):
         os.close(lock)
         return None
     os.ftruncate(lock, 0)

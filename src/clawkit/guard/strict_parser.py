@@ -112,7 +112,7 @@ def _has_all_strings(value: object, line: bytes) -> bool:
     return not todo and not _has_more(line, (b'"',), 2 * strings)
 
 
-def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         seen: set[str] = set()
@@ -121,7 +121,7 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
@@ -133,7 +133,7 @@ def _finite(text: str) -> float:
 
 
 _decode = json.JSONDecoder(
-    object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant, parse_float=_finite
+    object_pairs_hook=refuse_duplicates, parse_constant=refuse_constant, parse_float=_finite
 ).decode
 
 

@@ -13,9 +13,10 @@ import msgspec
 
 from clawkit.errors import InvalidParamsError, PolicyError
 from clawkit.guard.policy.call import Call, call_of
-from clawkit.guard.policy.parser import read_policy
+from clawkit.guard.policy.parser import decoded_policy, read_policy
 from clawkit.guard.policy.policy import Decision, Paths, Policy
 from clawkit.guard.policy.rules import Action, Rule
+from clawkit.guard.strict_parser import refuse_constant, refuse_duplicates
 
 ACTIONS: tuple[Action, ...] = ("allow", "deny", "prompt")
 NAMELESS = ("",)
@@ -62,14 +63,11 @@ def load_policy(path: Path, missing: str = NO_POLICY, profile: tuple[Rule, ...] 
 def read_text(path: Path, missing: str = CHECK_PATH) -> str:
     """A file's text. Raises PolicyError with what to do about it."""
     try:
-        return path.read_bytes().decode()
+        return decoded_policy(path.read_bytes(), str(path))
     except FileNotFoundError:
         raise PolicyError(str(path), 0, f"there is no such file: {missing}") from None
     except OSError as error:
         raise PolicyError(str(path), 0, f"cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise PolicyError(str(path), line, "not UTF-8; save the file as UTF-8") from None
 
 
 def fixtures_in(directory: Path) -> list[Path]:
@@ -155,7 +153,10 @@ def _own(key: str) -> str:
 
 def _parsed(text: str, file: str) -> dict[str, Any]:
     try:
-        content = json.loads(text, object_pairs_hook=_unrepeated, parse_constant=_refuse_constant)
+        # What the guard refuses is refused here too: no decision about it would mean anything.
+        content = json.loads(
+            text, object_pairs_hook=refuse_duplicates, parse_constant=refuse_constant
+        )
     except json.JSONDecodeError as error:
         raise PolicyError(file, error.lineno, f"not JSON: {error.msg}") from None
     except RecursionError:
@@ -165,20 +166,6 @@ def _parsed(text: str, file: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise PolicyError(file, 0, 'must be an object with "method" and "params"')
     return cast("dict[str, Any]", content)
-
-
-def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The guard refuses such a call, so no decision about it would mean anything."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"the key {key!r} stands twice in one object")
-        found[key] = value
-    return found
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _refuse_near_misses(content: dict[str, Any], file: str) -> None:

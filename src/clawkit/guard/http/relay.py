@@ -28,7 +28,7 @@ from clawkit.guard.http.upstream import (
     refusal,
     whole,
 )
-from clawkit.guard.passages import Passage, answers, head_of
+from clawkit.guard.passages import Passage, answers, failure, head_of
 from clawkit.guard.strict_parser import is_readable
 from clawkit.text.sse import SseEvent, encode, message_event
 from clawkit.wire import jsonrpc
@@ -94,7 +94,7 @@ class Relay:
 
     async def fail(self, request_id: RequestId, reason: str) -> bytes:
         """The error for a request that the server will not answer any more."""
-        line = jsonrpc.encode(jsonrpc.failure(request_id, InternalError(reason)))
+        line = failure(request_id, InternalError(reason))
         passage = await self.conversation.receive_async("server", line)
         return passage.to_client or line
 
@@ -216,7 +216,7 @@ class ForwardedRequest:
             self.conversation.receive("client", line)
         elif self._sent and not self._answered and not self._resumable:
             gone = InternalError("The client left before the answer")
-            self.conversation.receive("server", jsonrpc.encode(jsonrpc.failure(self._id, gone)))
+            self.conversation.receive("server", failure(self._id, gone))
 
     async def _settlement(self) -> Passage:
         while True:
@@ -406,4 +406,4 @@ class SseChannel:
 
 
 def _error(reason: str) -> bytes:
-    return jsonrpc.encode(jsonrpc.failure(None, InvalidRequestError(reason)))
+    return failure(None, InvalidRequestError(reason))

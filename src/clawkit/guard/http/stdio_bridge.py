@@ -14,15 +14,12 @@ from pathlib import Path
 from clawkit.errors import AuditError, ProtocolError
 from clawkit.guard.conversation import GuardConversation
 from clawkit.guard.http.transports import SseClient, StreamableHttpClient
-from clawkit.guard.http.upstream import Target, Upstream, find_target
+from clawkit.guard.http.upstream import Target, Upstream, open_guarded
 from clawkit.guard.journal import host_id
-from clawkit.guard.judge import Judge, open_judge
-from clawkit.guard.passages import Passage, answers
-from clawkit.guard.policy.policy import Paths
-from clawkit.guard.profiles.profile import profile_at
+from clawkit.guard.judge import Judge
+from clawkit.guard.passages import Passage, answers, failure
 from clawkit.guard.strict_parser import is_readable
 from clawkit.system.processes import close_to_others
-from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import RequestId
 from clawkit.wire.line_io import LineReader, claim_stdio, write_all
 from clawkit.wire.threads import Workers
@@ -36,9 +33,7 @@ def run_remote(url: str, entry: str = "", name: str = "", policy: Path | None = 
     """Serve stdin and stdout until one of the two sides ends."""
     close_to_others()
     fds = claim_stdio()
-    target = find_target(url, entry, name)
-    # A file of the server's is on another machine: a path can be compared as text only.
-    judge = open_judge(policy, (target.name,), Paths(), profile=profile_at(target.url))
+    target, judge = open_guarded(url, entry, name, policy)
     problem = judge.policy.current().problem
     if problem:
         sys.stderr.write(f"claw proxy: {problem}\n")
@@ -104,7 +99,7 @@ class StdioBridge:
 
     async def fail(self, request_id: RequestId, error: ProtocolError) -> None:
         """The server will not answer this one any more."""
-        await self.hear(jsonrpc.encode(jsonrpc.failure(request_id, error)))
+        await self.hear(failure(request_id, error))
 
     def report(self, error: Exception) -> None:
         """Say where something went wrong that should not; never with which values."""

@@ -68,6 +68,15 @@ def read_policy(text: str, file: str, profile: tuple[Rule, ...] = ()) -> Policy:
     )
 
 
+def decoded_policy(content: bytes, file: str) -> str:
+    """The text of a file. Raises PolicyError with the line that is not UTF-8."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise PolicyError(file, line, "not UTF-8; save the file as UTF-8") from None
+
+
 def _parse(text: str, file: str) -> dict[str, Any]:
     import tomllib
 

@@ -237,6 +237,13 @@ class Reader:
         # A running server stays where it started, whatever becomes of the links that led there.
         own = () if self.cwd is None else (self._base(self.cwd),)
         self._bases = (*own, *self._other_bases())
+        self.allowed = {
+            "text": self.allowed_texts,
+            "path": self.allowed_paths,
+            "url": self.allowed_urls,
+            "public": self.allowed_public_urls,
+        }
+        """How a value is read for a pattern that allows, by the pattern's kind."""
 
     @property
     def inserted(self) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from clawkit.errors import PolicyError
-from clawkit.guard.policy.parser import read_policy
+from clawkit.guard.policy.parser import decoded_policy, read_policy
 from clawkit.guard.policy.policy import Policy
 from clawkit.guard.policy.rules import BASE_ENVIRONMENT, EnvOptions, Rule
 
@@ -87,7 +87,7 @@ class PolicyFile:
         if self._fresh is not None and self._fresh.policy.digest == digest:
             return self._fresh.policy.alone()
         try:
-            text = _decoded(content, str(self.path))
+            text = decoded_policy(content, str(self.path))
             return read_policy(text, str(self.path), self._profile)
         except PolicyError as error:
             return _broken(error, digest)
@@ -109,14 +109,6 @@ class PolicyFile:
         )
         # One that was there and is gone may have denied more than calls.
         return Policy(problem=problem, closed="table" if self._read is None else "everything")
-
-
-def _decoded(content: bytes, file: str) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise PolicyError(file, line, "not UTF-8; save the file as UTF-8") from None
 
 
 def _broken(error: PolicyError, digest: str) -> Policy:
