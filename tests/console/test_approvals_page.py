@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from clawkit.guard.approvals import answer_pending, has_view, pending
+from clawkit.guard.approvals_view import SharedView
 from clawkit.guard.locations import approvals_socket
-from clawkit.guard.shared_view import SharedView
 from tests.console.browser import RunningConsole, Visitor, running_console
 from tests.guard.approvals import until
 from tests.guard.guarded_server import Guarded, guarded

@@ -13,8 +13,8 @@ from clawkit.guard.approvals import answer_pending
 from clawkit.guard.approvals_view import ApprovalsView, rule_of, write_rule
 from clawkit.guard.authoring.edit import folder_rule, tool_rule
 from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.policy.paths import Paths
-from clawkit.guard.policy_file.parser import read_policy
 from tests.guard.approvals import until
 from tests.guard.guarded_server import Guarded, guarded
 from tests.guard.test_prompt_rules import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
+from clawkit.guard.audit.reader import was_asked
 from clawkit.guard.audit.record import AuditEntry
-from clawkit.guard.audit.timeline import was_asked
 from tests.guard.guarded_server import CLIENT, Guarded, guarded, records
 from tests.processes import PATIENCE
 

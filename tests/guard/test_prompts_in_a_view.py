@@ -11,9 +11,8 @@ import pytest
 
 from clawkit.errors import PolicyError
 from clawkit.guard.approvals import Answer, Ask
-from clawkit.guard.approvals_view import ApprovalsView, rule_of, write_rule
+from clawkit.guard.approvals_view import ApprovalsView, SharedView, rule_of, write_rule
 from clawkit.guard.locations import approvals_socket
-from clawkit.guard.shared_view import SharedView
 from clawkit.settings import settings
 from tests.claw import claw
 from tests.guard.approvals import until

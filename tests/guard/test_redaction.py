@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.guard.scan.redaction_markers import TAIL, holds_marker
+from clawkit.guard.scan.sanitizer import TAIL, holds_marker
 from tests.guard.guarded_server import ALLOW_ALL, Guarded, guarded
 from tests.guard.test_server_side import act, sampling
 

@@ -10,7 +10,7 @@ import pytest
 
 from clawkit.guard import approvals_view
 from clawkit.guard.approvals import answer_pending, has_view
-from clawkit.guard.shared_view import SharedView
+from clawkit.guard.approvals_view import SharedView
 from tests.guard.approvals import Asking, question, short_folder, until
 
 

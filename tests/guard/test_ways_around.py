@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.policy.policy import Paths
-from clawkit.guard.policy_file.parser import read_policy
 from tests.guard.guarded_server import ALLOW_ALL, guarded, records
 from tests.guard.test_prompt_rules import modern
 from tests.guard.test_server_side import act

@@ -21,16 +21,20 @@ from clawkit.cli.commands import AsJson, command_group, print_ascii_json, print_
 from clawkit.cli.tables import terminal_width
 from clawkit.guard.audit.reader import (
     Wanted,
+    as_they_come,
     is_failure,
+    name_of,
     parse_since,
     read,
     require_place,
+    rows,
     seq_before_last,
+    tells,
+    tells_anything,
 )
 from clawkit.guard.audit.reader import follow as follow_log
 from clawkit.guard.audit.record import AuditEntry
 from clawkit.guard.audit.stats import ASCII, BLOCKS, Count, Stats, count, draw
-from clawkit.guard.audit.timeline import as_they_come, name_of, rows, tells, tells_anything
 from clawkit.guard.audit.verification import Verdict
 from clawkit.guard.locations import audit_directory
 from clawkit.text.counts import counted

@@ -109,6 +109,6 @@ def print_json(value: object) -> None:
 
 
 def shown(text: str) -> str:
-    from clawkit.guard.scan import visible
+    from clawkit.text.normalization import visible
 
     return visible(text)

@@ -31,12 +31,15 @@ from clawkit.guard.authoring.fixtures import (
     NO_POLICY,
     Fixture,
     FixtureOutcome,
+    call_from_words,
     fixture_json,
     fixtures_in,
     load_policy,
+    paths_for,
     read_fixture,
     read_text,
     run,
+    typed_call,
 )
 from clawkit.guard.authoring.learn import Learnt, fixture_name
 from clawkit.guard.authoring.learn import learn as learn_from
@@ -49,11 +52,10 @@ from clawkit.guard.authoring.replay import (
     recorded_calls,
 )
 from clawkit.guard.authoring.replay import replay as replay_calls
-from clawkit.guard.authoring.typed_call import call_from_words, paths_for, typed_call
 from clawkit.guard.locations import policy_file
 from clawkit.guard.policy.policy import Decision, Paths, Policy
+from clawkit.guard.policy.reloader import PolicyFile
 from clawkit.guard.policy.rules import Rule
-from clawkit.guard.policy_file.reloader import PolicyFile
 from clawkit.guard.profiles.profile import (
     profile_about,
     profile_names,

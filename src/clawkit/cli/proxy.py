@@ -91,7 +91,8 @@ def _listen(request: ProxyRequest, port: int) -> int:
 
     from clawkit.cli.logins import hint, hosts_behind, login_for, read_token
     from clawkit.guard.http.callers import Callers, PinnedTools, with_token
-    from clawkit.guard.http.reverse_proxy import open_guarded, serve_reverse_proxy
+    from clawkit.guard.http.reverse_proxy import serve_reverse_proxy
+    from clawkit.guard.http.upstream import open_guarded
     from clawkit.wire.http.uvicorn_server import HttpLimits, is_loopback
 
     token = None if request.token_file is None else read_token(request.token_file)

@@ -13,8 +13,7 @@ from clawkit.cli.being.output import day
 from clawkit.cli.commands import AsJson, CommandFailure, Yes, command_group, confirm
 from clawkit.cli.output import print_json
 from clawkit.cli.tables import ago, print_table
-from clawkit.login import grants, identities, people
-from clawkit.login.packages import need_packages
+from clawkit.login import grants, identities, need_packages, people
 from clawkit.login.records import LINK_SECONDS, Grant, User
 from clawkit.memory.store import beings as stored_beings
 from clawkit.text.counts import counted

@@ -19,17 +19,21 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from clawkit.guard.audit.reader import AuditTail, is_blocked, is_failure, parse_since, read
-from clawkit.guard.audit.record import AuditEntry
-from clawkit.guard.audit.stats import percentile
-from clawkit.guard.audit.timeline import (
+from clawkit.guard.audit.reader import (
+    AuditTail,
     is_answer,
+    is_blocked,
+    is_failure,
     name_of,
+    parse_since,
+    read,
     settled,
     tells,
     tells_anything,
     was_asked,
 )
+from clawkit.guard.audit.record import AuditEntry
+from clawkit.guard.audit.stats import percentile
 
 MOST_ROWS = 500_000
 _SPARE = 50_000

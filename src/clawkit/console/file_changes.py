@@ -17,7 +17,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 
 from clawkit.guard.call_display import spelled
-from clawkit.guard.policy.path_arguments import is_path_name
+from clawkit.guard.policy.readings import is_path_name
 
 _OLD_AND_NEW = (
     *(("old_string", "new_string"), ("old_str", "new_str"), ("old_text", "new_text")),

@@ -33,7 +33,7 @@ from clawkit.guard.pending_approvals import (
 from clawkit.guard.policy.call import CLIENT_CAPABILITIES, CLIENT_INFO, ROUND, Call, CallSession
 from clawkit.guard.policy.policy import Decision, Policy
 from clawkit.guard.policy.rules import Rule
-from clawkit.guard.scan import visible
+from clawkit.text.normalization import visible
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId, as_object
 from clawkit.wire.revisions import NEWEST_LEGACY
@@ -121,13 +121,14 @@ _NO_ROOM = (
     "it is too long to be shown whole in a form, and nothing is approved unseen; "
     'open "claw approvals" in a terminal, or "claw console", and try again'
 )
-Release = Callable[..., Passage]
+Release = Callable[["JudgedMessage", str, Binding], Passage]
+"""Sends a message on: with its record in the log, and what a person approved."""
 About = tuple[tuple[Call, Rule], ...]
 """Calls that a person has to allow together, each with the rule that wants it."""
 
 
-class ApprovalQuestion(NamedTuple):
-    """A message that needs a person's word."""
+class JudgedMessage(NamedTuple):
+    """A request, and what was decided about it."""
 
     side: Side
     message: Message
@@ -154,10 +155,6 @@ class ApprovalQuestion(NamedTuple):
     def rule_wants_each_call(self) -> bool:
         return self.decision.rule is not None and self.decision.rule.each_call
 
-    def released(self, line: bytes) -> tuple[Side, Message, bytes, Call, Decision]:
-        """What it takes to send it on, as `line`."""
-        return self.side, self.message, line, self.call, self.decision
-
 
 class ToolGrant(NamedTuple):
     """A tool that a person allowed for the session, where this rule asks about it."""
@@ -175,18 +172,20 @@ class ApprovalFlow:
         judge: Judge,
         client: ClientProfile,
         journal: Journal,
-        judge_again: Callable[[ApprovalQuestion], Passage],
+        release: Release,
+        judge_again: Callable[[JudgedMessage], Passage],
     ) -> None:
         """`judge_again` is for what was allowed while it waited, by a rule or for this session."""
         self._judge = judge
         self._client = client
         self._journal = journal
+        self._release = release
         self._judge_again = judge_again
         self._waiting: dict[tuple[Side, RequestId], HeldMessage] = {}
         self._granted: set[Binding] = set()
         self._granted_tools: set[ToolGrant] = set()
 
-    def redeemed(self, asked: ApprovalQuestion, release: Release) -> Passage | None:
+    def redeemed(self, asked: JudgedMessage) -> Passage | None:
         """What a call leads to that brings a person's answer with it; None if it brings none."""
         ticket = asked.ticket
         if ticket is None:
@@ -203,18 +202,13 @@ class ApprovalFlow:
                 asked,
                 ticket.binding,
                 ticket.referred,
-                lambda answer: self._settled(asked, ticket, record, answer, release),
+                lambda answer: self._settled(asked, ticket, record, answer),
             )
             return self._hold(asked, held)
-        return self._settled(asked, ticket, record, answer, release)
+        return self._settled(asked, ticket, record, answer)
 
     def _settled(
-        self,
-        asked: ApprovalQuestion,
-        ticket: ApprovalTicket,
-        record: str,
-        answer: Answer,
-        release: Release,
+        self, asked: JudgedMessage, ticket: ApprovalTicket, record: str, answer: Answer
     ) -> Passage:
         """What an answer to a question that went out as a result leads to."""
         if ticket.result is not None and answer not in (*_WHY, "elsewhere"):
@@ -229,15 +223,15 @@ class ApprovalFlow:
         params: dict[str, Any] = asked.message.get("params", {})
         kept = {k: v for k, v in params.items() if k not in ROUND}
         line = jsonrpc.encode({**asked.message, "params": {**kept, **ticket.resume}})
-        return release(*asked.released(line), record, ticket.binding)
+        return self._release(asked._replace(line=line), record, ticket.binding)
 
-    def ask(self, asked: ApprovalQuestion, release: Release) -> Passage:
+    def ask(self, asked: JudgedMessage) -> Passage:
         """Let it pass if a person has allowed it already; else ask, or deny if nobody can be."""
         binding = self._binding(asked)
         record = self._journal.call(asked.side, asked.call, asked.decision)
         if binding == asked.approved or self._is_granted(asked.call, asked.rule, binding):
             self._journal.approval(record, asked.call, "allowed before", allowed=True)
-            return release(*asked.released(asked.line), record, binding)
+            return self._release(asked, record, binding)
         offered = self._choices(asked)
 
         def settle(answer: Answer) -> Passage:
@@ -248,7 +242,7 @@ class ApprovalFlow:
                 return _denied(asked, why)
             if answer == "before" and asked.side == "client":
                 return self._judge_again(asked)
-            return release(*asked.released(asked.line), record, binding)
+            return self._release(asked, record, binding)
 
         about = ((asked.call, asked.rule),)
         as_result = asked.side == "client" and self._client.takes_questions(asked.call.method)
@@ -266,10 +260,10 @@ class ApprovalFlow:
             return self._question_as_result(asked.message, about, ticket, offered)
         return self._hold(asked, held, form=form)
 
-    def _binding(self, asked: ApprovalQuestion) -> Binding:
+    def _binding(self, asked: JudgedMessage) -> Binding:
         return self._judge.binding(asked.call, asked.policy, asked.decision.rule)
 
-    def _choices(self, asked: ApprovalQuestion) -> Choices:
+    def _choices(self, asked: JudgedMessage) -> Choices:
         """What a person may answer: also for good, where a rule can say it."""
         if asked.call.method != "tools/call" or asked.call.unusual():
             return choices(asked.rule, {}, tool=False)
@@ -380,7 +374,7 @@ class ApprovalFlow:
 
     def _held(
         self,
-        asked: ApprovalQuestion,
+        asked: JudgedMessage,
         binding: Binding,
         call: Call,
         settle: Callable[[Answer], Passage],
@@ -409,7 +403,7 @@ class ApprovalFlow:
             covered=lambda: self._is_covered(asked, binding),
         )
 
-    def _is_covered(self, asked: ApprovalQuestion, binding: Binding) -> bool:
+    def _is_covered(self, asked: JudgedMessage, binding: Binding) -> bool:
         """Whether a call that waits is allowed by now: by a rule, or for this session."""
         if self._is_granted(asked.call, asked.rule, binding):
             return True
@@ -420,7 +414,7 @@ class ApprovalFlow:
             return self._judge.decide(asked.call, policy, counts=False).action == "allow"
         return False
 
-    def _hold(self, asked: ApprovalQuestion, held: HeldMessage, *, form: bool = False) -> Passage:
+    def _hold(self, asked: JudgedMessage, held: HeldMessage, *, form: bool = False) -> Passage:
         """Keep a message, and ask about it in a form or in the view."""
         self._waiting[asked.key] = held
         prompts, timeout = self._judge.prompts, asked.policy.limits.prompt_timeout
@@ -472,7 +466,7 @@ class ApprovalFlow:
         threading.Thread(target=wait, daemon=True).start()
 
     def _worth(
-        self, answer: Answer, asked: ApprovalQuestion, binding: Binding, offered: Choices
+        self, answer: Answer, asked: JudgedMessage, binding: Binding, offered: Choices
     ) -> tuple[bool, str]:
         """Whether an answer allows the call now, and why not if it does not."""
         if answer in _WHY:
@@ -511,7 +505,7 @@ class ApprovalFlow:
         self._judge.prompts.release_covered()
         return allowed, "" if allowed else "the rule that was written does not allow it"
 
-    def _denied_by_now(self, asked: ApprovalQuestion, policy: Policy) -> str:
+    def _denied_by_now(self, asked: JudgedMessage, policy: Policy) -> str:
         """Why a call is denied after all: where its paths lead may have changed meanwhile."""
         if asked.side != "client":
             return ""
@@ -552,6 +546,6 @@ def _has_view() -> bool:
     return has_view(approvals_socket())
 
 
-def _denied(asked: ApprovalQuestion, why: str) -> Passage:
+def _denied(asked: JudgedMessage, why: str) -> Passage:
     reason = f"{asked.decision.reason}: {why}" if asked.decision.reason else why
     return returned(asked.side, denied(asked.message["id"], reason))

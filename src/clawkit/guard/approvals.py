@@ -11,10 +11,13 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+
+from clawkit.system.locks import try_lock
 
 if TYPE_CHECKING:
     import socket as sockets
@@ -140,19 +143,14 @@ def has_window(path: Path) -> bool:
     """Whether any window is open, be it that it has the view or could take it over."""
     if unusable(path):
         return False
-    import fcntl  # not on Windows, where there are no unix sockets either
-
     try:
         lock = os.open(windows_of(path), os.O_RDWR)
     except OSError:  # there never was one
         return False
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
+        return not try_lock(lock)
     finally:
         os.close(lock)
-    return False
 
 
 def pending(path: Path) -> list[Ask] | None:
@@ -207,14 +205,11 @@ def _connect(path: Path) -> sockets.socket | None:
     import socket
 
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
+    with suppress(OSError):  # nobody listens there
         connection.settimeout(_PATIENCE)
         connection.connect(os.fspath(path))
         if same_user(connection):
             return connection
-    except OSError:  # nobody listens there
-        connection.close()
-        return None
     connection.close()
     return None
 
@@ -223,8 +218,14 @@ def _request(path: Path, request: ViewRequest) -> ViewReply | None:
     connection = _connect(path)
     if connection is None:
         return None
-    with connection:
-        return _exchange(connection, request)
+    try:
+        with connection:
+            connection.sendall(_line(request))
+            line = _read_line(connection, time.time() + _PATIENCE, None)
+        reply = msgspec.json.decode(line, type=ViewReply)
+    except (OSError, UnicodeEncodeError, msgspec.DecodeError):
+        return None
+    return reply if reply.version == VERSION else None
 
 
 def _asked_on(connection: sockets.socket, ask: Ask, wait: Wait | None) -> Outcome | None:
@@ -258,16 +259,6 @@ def _outcome(ask: Ask, line: bytearray) -> Outcome:
         return "full"
     late = reply.answer == "deny" and time.time() >= ask.deadline
     return "timeout" if late else reply.answer
-
-
-def _exchange(connection: sockets.socket, request: ViewRequest) -> ViewReply | None:
-    try:
-        connection.sendall(_line(request))
-        line = _read_line(connection, time.time() + _PATIENCE, None)
-        reply = msgspec.json.decode(line, type=ViewReply)
-    except (OSError, UnicodeEncodeError, msgspec.DecodeError):
-        return None
-    return reply if reply.version == VERSION else None
 
 
 def _line(request: ViewRequest) -> bytes:

@@ -14,8 +14,7 @@ from typing import Any
 import msgspec
 
 from clawkit.guard.policy.call import Call
-from clawkit.guard.scan import visible
-from clawkit.text.normalization import drop_hidden
+from clawkit.text.normalization import drop_hidden, visible
 
 LONGEST_CALL = 128 * 1024
 """The largest call, as bytes of JSON, that a person is asked to read."""

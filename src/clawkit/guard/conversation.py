@@ -23,7 +23,7 @@ from clawkit.errors import (
     PinError,
     ProtocolError,
 )
-from clawkit.guard.approval_flow import ApprovalFlow, ApprovalQuestion, ClientProfile
+from clawkit.guard.approval_flow import ApprovalFlow, ClientProfile, JudgedMessage
 from clawkit.guard.inspection import (
     Inspected,
     declared,
@@ -46,7 +46,7 @@ from clawkit.guard.pending_approvals import ApprovalTicket, Binding, Round
 from clawkit.guard.pins import LISTS
 from clawkit.guard.policy.call import Call, call_of
 from clawkit.guard.policy.policy import Decision, Policy
-from clawkit.guard.scan.redaction_markers import holds_marker, without_nonce
+from clawkit.guard.scan.sanitizer import holds_marker, without_nonce
 from clawkit.guard.strict_parser import parse
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId, as_object
@@ -58,6 +58,7 @@ _OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
 _ENVELOPE = frozenset({"jsonrpc", "id", "method", "params"})
 _MOST_CANCELLED = 1024
 _MOST_ASKED = 1024
+_LARGE = 64 * 1024
 _WITHHELD = (
     "an argument holds a [redacted: …] marker, which is not the value: the guard withheld that "
     "from an earlier answer. Leave it out, or let the person fill it in"
@@ -91,7 +92,9 @@ class GuardConversation:
         }
         self._cancelled: deque[tuple[Side, RequestId]] = deque()
         self.deferred_audit = DeferredAudit(self.journal, defers=defers)
-        self._approvals = ApprovalFlow(judge, self.client, self.journal, self._allow_in_turn)
+        self._approvals = ApprovalFlow(
+            judge, self.client, self.journal, self._forward, self._allow_in_turn
+        )
         self._path_queue = PathQueue(
             judge, self._flights["client"], self._decide_again, self._refuse
         )
@@ -102,6 +105,16 @@ class GuardConversation:
         if self._path_queue:
             self._path_queue.go_on()
         return passage
+
+    async def receive_async(
+        self, side: Side, line: bytes | None, deliver: Deliver | None = None
+    ) -> Passage:
+        """The same for an event loop: a large line is looked through in a thread."""
+        if line is None or len(line) < _LARGE:
+            return self.receive(side, line, deliver)
+        import asyncio
+
+        return await asyncio.to_thread(self.receive, side, line, deliver)
 
     def _receive(self, side: Side, line: bytes | None, deliver: Deliver | None) -> Passage:
         # An answer is looked through by the policy that its call was judged by, or a newer one.
@@ -166,20 +179,19 @@ class GuardConversation:
     def _request(
         self, side: Side, message: Message, line: bytes, policy: Policy, deliver: Deliver
     ) -> Passage:
-        request_id = message["id"]
-        if self._is_taken(side, request_id):
+        if self._is_taken(side, message["id"]):
             error = InvalidRequestError("Invalid request: this id is already in use")
-            self.journal.dropped(side, message["method"], error.message, line)
-            return returned(side, failure(request_id, error))
-        if side == "server":
-            if len(self._flights["server"]) >= _MOST_ASKED:
-                error = InvalidRequestError(
-                    "Too many requests that the client has not answered yet"
-                )
-                self.journal.dropped(side, message["method"], error.message, line)
-                return returned(side, failure(request_id, error))
-            return self._server_request(message, line, policy, deliver)
-        return self._client_request(message, line, policy, deliver)
+            return self._reject(side, message, line, error)
+        if side == "client":
+            return self._client_request(message, line, policy, deliver)
+        if len(self._flights["server"]) >= _MOST_ASKED:
+            error = InvalidRequestError("Too many requests that the client has not answered yet")
+            return self._reject(side, message, line, error)
+        return self._server_request(message, line, policy, deliver)
+
+    def _reject(self, side: Side, message: Message, line: bytes, error: ProtocolError) -> Passage:
+        self.journal.dropped(side, message["method"], error.message, line)
+        return returned(side, failure(message["id"], error))
 
     def _is_taken(self, side: Side, request_id: RequestId) -> bool:
         if side == "server" and self._judge.prompts.is_waiting(request_id):
@@ -197,8 +209,7 @@ class GuardConversation:
         try:
             call = _call_in(message)
         except InvalidParamsError as error:
-            self.journal.dropped("client", message["method"], error.message, line)
-            return returned("client", failure(message["id"], error))
+            return self._reject("client", message, line, error)
         call, ticket, earlier = self._in_its_round(call)
         approved = None if earlier is None else earlier.approved
         if holds_marker(line):
@@ -206,30 +217,28 @@ class GuardConversation:
         else:
             known = ticket is not None or approved is not None
             decision = self._decide(call, params, policy, counts=not known)
-        question = ApprovalQuestion(
+        judged = JudgedMessage(
             "client", message, line, call, decision, policy, deliver, ticket, approved
         )
         if decision.action == "deny":
-            return self._refuse(question, decision)
-        if (passage := self._approvals.redeemed(question, self._forward)) is not None:
+            return self._refuse(judged)
+        if (passage := self._approvals.redeemed(judged)) is not None:
             return passage
         if decision.action == "prompt":
-            return self._approvals.ask(question, self._forward)
-        return self._allow_in_turn(question)
+            return self._approvals.ask(judged)
+        return self._allow_in_turn(judged)
 
-    def _allow_in_turn(self, asked: ApprovalQuestion) -> Passage:
+    def _allow_in_turn(self, asked: JudgedMessage) -> Passage:
         """Let a call pass that a rule allows; it waits for others that could change its paths."""
         with self._path_queue.lock:
             if asked.decision.action == "prompt":  # A rule that was written since may allow it.
-                policy = self._fresh_policy()
-                decision = self._judge.decide(asked.call, policy, counts=False)
-                asked = asked._replace(decision=decision, policy=policy)
+                asked = self._judged_again(asked)
             if asked.decision.action != "allow":
                 return self._decide_again(asked)
             if self._path_queue.obstacle(asked):
                 self._path_queue.wait(asked)
                 return Passage()
-            return self._allow(asked, asked.decision)
+            return self._allow(asked)
 
     def _in_its_round(self, call: Call) -> tuple[Call, ApprovalTicket | None, Round | None]:
         """A call with what is known of it: whether it answers a question, ours or the server's.
@@ -247,28 +256,30 @@ class GuardConversation:
         earlier = self._judge.prompts.next_round(call_digest(following), state)
         return call if earlier is None else following, None, earlier
 
-    def _allow(self, asked: ApprovalQuestion, decision: Decision) -> Passage:
-        record = self.journal.call("client", asked.call, decision)
-        return self._forward("client", asked.message, asked.line, asked.call, decision, record)
+    def _allow(self, asked: JudgedMessage) -> Passage:
+        return self._forward(asked, self.journal.call("client", asked.call, asked.decision))
 
-    def _refuse(self, asked: ApprovalQuestion, decision: Decision) -> Passage:
+    def _refuse(self, asked: JudgedMessage) -> Passage:
         try:
-            self.journal.call("client", asked.call, decision)
+            self.journal.call("client", asked.call, asked.decision)
         except AuditError as error:
             return self._closed("client", asked.message, error)
-        return returned("client", denied(asked.message["id"], decision.reason))
+        return returned("client", denied(asked.message["id"], asked.decision.reason))
 
-    def _decide_again(self, asked: ApprovalQuestion) -> Passage:
-        """What becomes of a call that waited for others, now that they have ended."""
+    def _judged_again(self, asked: JudgedMessage) -> JudgedMessage:
         policy = self._fresh_policy()
+        decision = self._judge.decide(asked.call, policy, counts=False)
+        return asked._replace(decision=decision, policy=policy)
+
+    def _decide_again(self, asked: JudgedMessage) -> Passage:
+        """What becomes of a call that waited for others, now that they have ended."""
         try:
-            decision = self._judge.decide(asked.call, policy, counts=False)
-            if decision.action == "deny":
-                return self._refuse(asked, decision)
-            if decision.action == "prompt":
-                again = asked._replace(decision=decision, policy=policy)
-                return self._approvals.ask(again, self._forward)
-            return self._allow(asked, decision)
+            asked = self._judged_again(asked)
+            if asked.decision.action == "deny":
+                return self._refuse(asked)
+            if asked.decision.action == "prompt":
+                return self._approvals.ask(asked)
+            return self._allow(asked)
         except (AuditError, PinError) as error:
             return self._closed("client", asked.message, error)
 
@@ -304,33 +315,26 @@ class GuardConversation:
         if params is not original or inspected.message is not message:
             message = declared({**message, "params": params})
             line = jsonrpc.encode(message)
+        judged = JudgedMessage("server", message, line, call, decision, policy, deliver)
         if decision.action == "prompt":
-            question = ApprovalQuestion("server", message, line, call, decision, policy, deliver)
-            return self._approvals.ask(question, self._forward)
+            return self._approvals.ask(judged)
         record = self.journal.call("server", call, decision)
         if decision.action == "deny":
             return returned("server", denied(message["id"], decision.reason))
-        return self._forward("server", message, line, call, decision, record)
+        return self._forward(judged, record)
 
     def _forward(
-        self,
-        side: Side,
-        message: Message,
-        line: bytes,
-        call: Call,
-        decision: Decision,
-        record: str,
-        approved: Binding | None = None,
+        self, asked: JudgedMessage, record: str, approved: Binding | None = None
     ) -> Passage:
-        self._flights[side][message["id"]] = Flight(
-            call=call,
+        self._flights[asked.side][asked.message["id"]] = Flight(
+            call=asked.call,
             record=record,
             started=time.monotonic(),
-            decision=decision,
-            first_page=message.get("params", {}).get("cursor") is None,
+            decision=asked.decision,
+            first_page=asked.message.get("params", {}).get("cursor") is None,
             approved=approved,
         )
-        return forwarded(side, line)
+        return forwarded(asked.side, asked.line)
 
     # Answers.
 
@@ -348,8 +352,7 @@ class GuardConversation:
             self._flights[_OTHER[side]].pop(request_id, None) if request_id is not None else None
         )
         if flight is None:
-            self.journal.dropped(side, "", "an answer that nobody waits for", line)
-            return Passage()
+            return self._dropped(side, "", "an answer that nobody waits for", line)
         try:
             if side == "server":
                 return self._server_answer(message, line, flight, policy)
@@ -432,30 +435,22 @@ class GuardConversation:
     def _notice(self, side: Side, message: Message, line: bytes, policy: Policy) -> Passage:
         method: str = message["method"]
         if not method.startswith("notifications/"):
-            self.journal.dropped(side, method, "a request without an id", line)
-            return Passage()
+            return self._dropped(side, method, "a request without an id", line)
         if method == "notifications/cancelled" and self._cancel(side, message.get("params", {})):
             self.journal.notice(side, method, line)
             return Passage()
         flags: tuple[str, ...] = ()
         if side == "client":
             if reason := self._why_not_noticed(message, policy):
-                self.journal.dropped(side, method, reason, line)
-                return Passage()
+                return self._dropped(side, method, reason, line)
             line = without_nonce(line)
         else:
             inspected = inspect_text(undeclared(message), line, policy)
             if not inspected.refusal:
                 inspected = inspect_questions(inspected, "params", self._judge, policy)
             if inspected.refusal or inspected.ask:
-                self.journal.dropped(
-                    side,
-                    method,
-                    inspected.refusal or "a person has to allow it",
-                    line,
-                    inspected.flags,
-                )
-                return Passage()
+                reason = inspected.refusal or "a person has to allow it"
+                return self._dropped(side, method, reason, line, inspected.flags)
             flags = inspected.flags
             patterns = tuple(p for rule in policy.rules for p in rule.redact)
             if patterns and method.startswith("notifications/tasks"):
@@ -464,6 +459,12 @@ class GuardConversation:
                 line = jsonrpc.encode(declared(inspected.message))
         self.journal.notice(side, method, line, flags)
         return forwarded(side, line)
+
+    def _dropped(
+        self, side: Side, method: str, reason: str, line: bytes, flags: tuple[str, ...] = ()
+    ) -> Passage:
+        self.journal.dropped(side, method, reason, line, flags)
+        return Passage()
 
     def _why_not_noticed(self, message: Message, policy: Policy) -> str:
         """Why a client's notice does not go on; empty if it does."""

@@ -17,19 +17,20 @@ from clawkit.guard.policy.call import Call, call_of
 from clawkit.guard.policy.globs import is_any
 from clawkit.guard.policy.policy import Decision, Policy
 from clawkit.guard.policy.rules import Rule
-from clawkit.guard.scan import (
+from clawkit.guard.scan.elicitation import asks_for_secret, host_of, link_of
+from clawkit.guard.scan.sanitizer import (
+    DECLARED,
+    TAIL,
     Findings,
     ScanOptions,
-    asks_for_secret,
+    around_markers,
     clean,
-    find_injections,
-    host_of,
-    link_of,
-    remove_injections,
+    declaration,
+    marker,
     suspicious,
-    visible,
 )
-from clawkit.guard.scan.redaction_markers import DECLARED, TAIL, around_markers, declaration, marker
+from clawkit.text.injections import find_injections, remove_injections
+from clawkit.text.normalization import visible
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, as_object
 
@@ -51,6 +52,9 @@ class Inspected(Struct, frozen=True):
     refusal: str = ""
     ask: tuple[tuple[Call, Rule], ...] = ()
     """What a person has to allow first."""
+
+    def refused(self, reason: str) -> Inspected:
+        return Inspected(self.message, self.flags, reason)
 
 
 def inspect_text(
@@ -147,8 +151,7 @@ def inspect_list(
         return inspected
     listed = _objects(result[kind.member])
     if listed is None:
-        reason = f"its list of {kind.section} cannot be read"
-        return Inspected(inspected.message, inspected.flags, reason)
+        return inspected.refused(f"its list of {kind.section} cannot be read")
     sifted = _sift(listed, kind, judge, policy, first_page=first_page)
     flags = (*inspected.flags, *_pin_flags(kind, sifted))
     if len(sifted.kept) == len(listed):
@@ -168,7 +171,7 @@ def inspect_instructions(
     if said is None and judge.pins.accepted(method, INSTRUCTIONS) is not None:
         return inspected
     if said is not None and not isinstance(said, str):
-        return Inspected(inspected.message, inspected.flags, "its instructions cannot be read")
+        return inspected.refused("its instructions cannot be read")
     definition = {"method": method, "instructions": said}
     sifted = _sift([definition], INSTRUCTIONS, judge, policy)
     flags = (*inspected.flags, *_pin_flags(INSTRUCTIONS, sifted))
@@ -250,18 +253,18 @@ def inspect_questions(inspected: Inspected, part: str, judge: Judge, policy: Pol
         return inspected
     requests = as_object(holder["inputRequests"])
     if requests is None or not all(map(_is_question, requests.values())):
-        return Inspected(inspected.message, inspected.flags, "its questions cannot be read")
+        return inspected.refused("its questions cannot be read")
     kept: dict[str, Any] = {}
     flags = inspected.flags
     ask: list[tuple[Call, Rule]] = []
     for key, request in requests.items():
         if request["method"] not in _ASKED_INSIDE:
             reason = f"it asks for '{visible(request['method'], 100)}', which is no question of MCP"
-            return Inspected(inspected.message, inspected.flags, reason)
+            return inspected.refused(reason)
         original = request.get("params", {})
         decision, call, params = judge_question(request["method"], original, judge, policy)
         if decision.action == "deny":
-            return Inspected(inspected.message, inspected.flags, decision.reason)
+            return inspected.refused(decision.reason)
         if decision.action == "prompt" and decision.rule is not None:
             ask.append((call, decision.rule))
         if params is not original:
@@ -282,12 +285,12 @@ def inspect_links(inspected: Inspected, judge: Judge, policy: Policy) -> Inspect
         return inspected
     links = _objects(data["elicitations"])
     if links is None:
-        return Inspected(inspected.message, inspected.flags, "its questions cannot be read")
+        return inspected.refused("its questions cannot be read")
     kept: list[dict[str, Any]] = []
     for link in links:
         decision, _, params = judge_question(_ELICITATION, link, judge, policy)
         if decision.action != "allow":
-            return Inspected(inspected.message, inspected.flags, decision.reason)
+            return inspected.refused(decision.reason)
         kept.append(with_host(_ELICITATION, params))
     changed = {**error, "data": {**data, "elicitations": kept}}
     return Inspected({**inspected.message, "error": changed}, inspected.flags, ask=inspected.ask)

@@ -21,7 +21,8 @@ from clawkit.guard.judge import Judge
 from clawkit.guard.pending_approvals import Binding
 from clawkit.guard.policy.call import EVALUATED, Call
 from clawkit.guard.policy.policy import Decision
-from clawkit.guard.scan import kept_arguments, redact_arguments, visible
+from clawkit.guard.scan.logged_arguments import kept_arguments, redact_arguments
+from clawkit.text.normalization import visible
 from clawkit.wire.jsonrpc import as_object
 
 _LONGEST_NAME = 200

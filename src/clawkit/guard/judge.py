@@ -20,8 +20,8 @@ from clawkit.guard.pins import PROMPTS, RESOURCES, TEMPLATES, Pins
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.paths import Paths, directories
 from clawkit.guard.policy.policy import Decision, Policy
+from clawkit.guard.policy.reloader import PolicyFile
 from clawkit.guard.policy.rules import Rule
-from clawkit.guard.policy_file.reloader import PolicyFile
 from clawkit.guard.profiles.profile import Profile
 from clawkit.wire.jsonrpc import as_object
 

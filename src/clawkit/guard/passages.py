@@ -1,4 +1,4 @@
-"""Where bytes go after a message: to the server, or to the client; and the guard's own replies."""
+"""Where bytes go after a message: to the server, or to the client; the guard's own replies."""
 
 from __future__ import annotations
 
@@ -22,11 +22,33 @@ class Passage(msgspec.Struct, frozen=True):
     to_client: bytes | None = None
 
 
+class MessageHead(msgspec.Struct, frozen=True):
+    """A message's id and method; None for what it does not have."""
+
+    id: str | int | None = None
+    method: str | None = None
+
+    def answers(self, request_id: object) -> bool:
+        """Whether it is the answer to this request; `1` is not `"1"`."""
+        return self.method is None and self.id == request_id and type(self.id) is type(request_id)
+
+
 class _WithId(msgspec.Struct, frozen=True):
     id: Any = None
 
 
 _decode = msgspec.json.Decoder(_WithId).decode
+_decode_head = msgspec.json.Decoder(MessageHead).decode
+
+
+def head_of(message: bytes) -> MessageHead:
+    """The head of bytes that are known to be a message."""
+    return _decode_head(message)
+
+
+def answers(passage: Passage, request_id: object) -> bool:
+    """Whether a passage brings a client the answer to this request."""
+    return passage.to_client is not None and head_of(passage.to_client).answers(request_id)
 
 
 def forwarded(side: Side, line: bytes) -> Passage:

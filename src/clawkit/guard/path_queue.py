@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 
 from clawkit.errors import PinError
-from clawkit.guard.approval_flow import ApprovalQuestion
+from clawkit.guard.approval_flow import JudgedMessage
 from clawkit.guard.journal import Flight
 from clawkit.guard.judge import Judge
 from clawkit.guard.passages import Passage
@@ -26,7 +26,7 @@ from clawkit.wire.jsonrpc import RequestId, as_object
 
 
 class _Waiting(Struct, frozen=True):
-    question: ApprovalQuestion
+    question: JudgedMessage
     deadline: float
 
 
@@ -37,8 +37,8 @@ class PathQueue:
         self,
         judge: Judge,
         flights: Mapping[RequestId, Flight],
-        judge_again: Callable[[ApprovalQuestion], Passage],
-        refuse: Callable[[ApprovalQuestion, Decision], Passage],
+        judge_again: Callable[[JudgedMessage], Passage],
+        refuse: Callable[[JudgedMessage], Passage],
     ) -> None:
         self.lock = threading.RLock()
         """Held from the look at what is in flight until the call is there too."""
@@ -55,7 +55,7 @@ class PathQueue:
     def __contains__(self, request_id: RequestId) -> bool:
         return request_id in self._waiting
 
-    def obstacle(self, question: ApprovalQuestion) -> str:
+    def obstacle(self, question: JudgedMessage) -> str:
         """The tool of a call that has to end before this one may begin; empty if there is none."""
         if not self._flights or not self._judge.follows_links:
             return ""
@@ -69,7 +69,7 @@ class PathQueue:
                 return flight.call.tool
         return ""
 
-    def wait(self, question: ApprovalQuestion) -> None:
+    def wait(self, question: JudgedMessage) -> None:
         """Keep a call until nothing is in its way; with `lock` held."""
         deadline = time.monotonic() + question.policy.limits.path_timeout
         self._waiting[question.message["id"]] = _Waiting(question, deadline)
@@ -114,13 +114,13 @@ class PathQueue:
             self._timer = None
             self._set_timer()
 
-    def _give_up(self, question: ApprovalQuestion) -> None:
+    def _give_up(self, question: JudgedMessage) -> None:
         reason = (
             f"the call of {self.obstacle(question)!r} still runs, and could change where a path "
             "leads; try again when it has ended"
         )
         refusal = Decision(action="deny", rule=question.decision.rule, reason=reason)
-        question.deliver(self._refuse(question, refusal))
+        question.deliver(self._refuse(question._replace(decision=refusal)))
 
     def _changes(self, tool: str) -> bool:
         """Whether a tool may change files: all may whose pinned definition does not deny it."""

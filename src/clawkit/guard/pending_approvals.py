@@ -22,7 +22,7 @@ from clawkit.guard.call_display import call_fields, call_lines, rows, spelled
 from clawkit.guard.passages import Passage
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.rules import Rule
-from clawkit.guard.scan import visible
+from clawkit.text.normalization import visible
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId, as_object
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,9 +17,11 @@ from clawkit.guard.audit.reader import require_place
 from clawkit.guard.audit.verification import ChainProblem, Verdict, verify
 from clawkit.guard.pins import Pinned, pinned_servers
 from clawkit.guard.policy.policy import Policy
-from clawkit.guard.policy_file.reloader import PolicyFile
+from clawkit.guard.policy.reloader import PolicyFile
 from clawkit.hosts.discovery import SearchScope, ServerStatus, StatusReport, status
 from clawkit.hosts.ledger import items, ledger_file
+
+Found = TypeVar("Found")
 
 
 class PolicyState(Struct, frozen=True):
@@ -67,12 +71,14 @@ def overview(project: Path) -> GuardStatus:
     """Look at everything; what cannot be read is a problem, not the end."""
     file = locations.policy_file()
     policy = PolicyFile(file).current()
-    standings, unknown = _standings(project)
-    pins, problems = _pins()
+    scope = SearchScope(project=project)
+    standings, unknown = _tried(lambda: status(scope), StatusReport((), ()))
+    pins, problems = _tried(lambda: pinned_servers(locations.pins_directory()), ())
     asks = pending(locations.approvals_socket())
     directory = locations.audit_directory()
-    log_bytes, unusable = _log_bytes(directory)
-    recorded = _recorded()
+    log_bytes, unusable = _tried(lambda: _size_of_log(directory), -1)
+    # A ledger that cannot be read is among the problems already.
+    recorded, _ = _tried(lambda: {item.place: item.variables for item in items()}, {})
     servers = tuple(_state(policy, one, recorded) for one in standings.servers)
     return GuardStatus(
         policy=PolicyState(str(file), policy.written, policy.problem, os.path.lexists(file)),
@@ -85,34 +91,17 @@ def overview(project: Path) -> GuardStatus:
     )
 
 
-def _standings(project: Path) -> tuple[StatusReport, tuple[str, ...]]:
+def _tried(look: Callable[[], Found], otherwise: Found) -> tuple[Found, tuple[str, ...]]:
+    """What is found, and the problem where it cannot be."""
     try:
-        return status(SearchScope(project=project)), ()
+        return look(), ()
     except ClawError as error:
-        return StatusReport((), ()), (str(error),)
+        return otherwise, (str(error),)
 
 
-def _log_bytes(directory: Path) -> tuple[int, tuple[str, ...]]:
-    try:
-        require_place(directory)
-        return sum(log.stat().st_size for log in directory.glob("*.jsonl")), ()
-    except ClawError as error:
-        return -1, (str(error),)
-
-
-def _pins() -> tuple[tuple[Pinned, ...], tuple[str, ...]]:
-    try:
-        return pinned_servers(locations.pins_directory()), ()
-    except ClawError as error:
-        return (), (str(error),)
-
-
-def _recorded() -> dict[tuple[str, tuple[str, ...]], tuple[str, ...] | None]:
-    """The variables of each wrapped entry, by its place."""
-    try:
-        return {item.place: item.variables for item in items()}
-    except ClawError:  # `_standings` says so
-        return {}
+def _size_of_log(directory: Path) -> int:
+    require_place(directory)
+    return sum(log.stat().st_size for log in directory.glob("*.jsonl"))
 
 
 def _state(

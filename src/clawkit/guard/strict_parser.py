@@ -13,7 +13,7 @@ from typing import Any, NoReturn, cast
 
 import msgspec
 
-from clawkit.errors import InvalidRequestError, ParseError
+from clawkit.errors import InvalidRequestError, ParseError, ProtocolError
 from clawkit.text.normalization import plain
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message
@@ -65,6 +65,14 @@ def parse(line: bytes, depth: int) -> Message:
     return message
 
 
+def is_readable(line: bytes | None, depth: int) -> bool:
+    """Whether it is a message. Where no answer is expected, nobody's answer can be unreadable."""
+    try:
+        return line is not None and bool(parse(line, depth))
+    except ProtocolError:
+        return False
+
+
 def _one_reading(line: bytes) -> object:
     """The value. What comes out as the same bytes again can only be read in one way."""
     try:
@@ -104,7 +112,7 @@ def _has_all_strings(value: object, line: bytes) -> bool:
     return not todo and not _has_more(line, (b'"',), 2 * strings)
 
 
-def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         seen: set[str] = set()
@@ -113,7 +121,7 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
@@ -125,7 +133,7 @@ def _finite(text: str) -> float:
 
 
 _decode = json.JSONDecoder(
-    object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant, parse_float=_finite
+    object_pairs_hook=refuse_duplicates, parse_constant=refuse_constant, parse_float=_finite
 ).decode
 
 

@@ -144,7 +144,7 @@ def matches(reading: HostFileContent, known: Sequence[Item], elsewhere: frozense
 
 def named_by(entry: ServerEntry) -> str | None:
     """The id on the entry's command line, if it has one."""
-    return entry_id(entry.launch.argv) if isinstance(entry.launch, StdioLaunch) else None
+    return entry_id(entry.argv)
 
 
 def named_ids(entries: Iterable[ServerEntry]) -> frozenset[str]:
@@ -193,7 +193,7 @@ def _match(
 
 
 def _same_command(entry: ServerEntry, item: Item) -> bool:
-    command = behind_guard(entry.launch.argv) if isinstance(entry.launch, StdioLaunch) else ()
+    command = behind_guard(entry.argv)
     return bool(command) and command == item.argv
 
 

@@ -60,6 +60,11 @@ class ServerEntry(msgspec.Struct, frozen=True):
     launch: StdioLaunch | RemoteLaunch | None
     reason: str = ""
 
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The command line of a server that the client starts; empty for others."""
+        return self.launch.argv if isinstance(self.launch, StdioLaunch) else ()
+
 
 def entries_of(client: ClientApp, file: str, data: Any) -> Iterator[ServerEntry]:
     """Every server in the data of a client's file."""

@@ -40,6 +40,7 @@ from clawkit.hosts.entries import (
     our_server,
     served_file,
 )
+from clawkit.hosts.guarded_entry import launcher
 from clawkit.hosts.ledger import alone, write_records
 from clawkit.hosts.wrap import ATTEMPTS, SHARED, back_up, now
 from clawkit.settings import settings
@@ -126,8 +127,6 @@ def file_order(
     target: str, name: str = "", project: Path | None = None, *, dry_run: bool = False
 ) -> InstallOrder:
     """The order for the server of a Python file, which is called like the file."""
-    from clawkit.hosts.guarded_entry import launcher
-
     path, server = split_target(target)
     place = ":".join(filter(None, (str(Path(path).absolute()), server)))
     usual = re.sub(r"\s+", "-", "-".join(filter(None, (Path(path).stem, server))))
@@ -140,8 +139,6 @@ def assistant_order(
     name: str = "", brand: str = "openclaw", project: Path | None = None, *, dry_run: bool = False
 ) -> InstallOrder:
     """The order for the assistant; the brand is the program that is started."""
-    from clawkit.hosts.guarded_entry import launcher
-
     argv = (*launcher(brand), "mcp-server")
     return InstallOrder(name or brand, argv, project=project, dry_run=dry_run)
 
@@ -150,8 +147,6 @@ def memory_order(
     being: str, name: str = "", project: Path | None = None, *, dry_run: bool = False
 ) -> InstallOrder:
     """The order for the memory of a Being of this machine."""
-    from clawkit.hosts.guarded_entry import launcher
-
     argv = (*launcher("claw"), "being", "stdio", being)
     return InstallOrder(name or "memory", argv, project=project, dry_run=dry_run)
 

@@ -82,7 +82,7 @@ def _files(scope: SearchScope, known: Sequence[Installed]) -> Iterator[HostFile]
 def _is_ours(reading: HostFileContent, entry: ServerEntry, known: Sequence[Installed]) -> bool:
     if any(one.place == (reading.file.real, entry.keys) for one in known):
         return True
-    return isinstance(entry.launch, StdioLaunch) and starts_our_program(entry.launch.argv)
+    return starts_our_program(entry.argv)
 
 
 def _real(file: str) -> str:

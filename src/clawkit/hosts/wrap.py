@@ -28,7 +28,6 @@ from clawkit.hosts.documents.edits import Edited, dialect_of, edit_entry, replac
 from clawkit.hosts.documents.nodes import Dialect, data_at
 from clawkit.hosts.entries import (
     Data,
-    RemoteLaunch,
     ServerEntry,
     StdioLaunch,
     entries_of,
@@ -207,11 +206,9 @@ def _plan_wrap(
 
 def _ours(entry: ServerEntry) -> str:
     """Why a server of ours is not worth a guard of ours, where it is one."""
-    if not isinstance(entry.launch, StdioLaunch) or is_guarded(entry.launch.argv):
+    if is_guarded(entry.argv) or not is_our_own(entry.argv):
         return ""
-    if not is_our_own(entry.launch.argv):
-        return ""
-    name = our_server(entry.launch.argv)
+    name = our_server(entry.argv)
     return f"it is our own {name}; by its name it can be wrapped all the same"
 
 
@@ -222,13 +219,6 @@ def _is_behind_our_guard(launch: StdioLaunch, earlier: Item | None) -> bool:
     program = guard_program(launch.argv)
     recorded = earlier is not None and all(word in earlier.wrapped for word in program)
     return recorded or is_this_installation(launch.argv)
-
-
-def _namesake(launch: StdioLaunch | RemoteLaunch) -> str:
-    """A note where what is wrapped looks like a guard, and is another's program."""
-    if not isinstance(launch, StdioLaunch) or not is_guarded(launch.argv):
-        return ""
-    return foreign_program(launch.argv)
 
 
 def _wrap_entry(
@@ -252,7 +242,9 @@ def _wrap_entry(
     dialect = dialect_of(client.format)
     edited = edit_entry(dialect, text, entry.file, entry.keys, guarded.data)
     shared = SHARED if reading.file.shared else ""
-    note = "; ".join(filter(None, (_namesake(entry.launch), guarded.note, shared)))
+    # What looks like a guard here is another's program of the same name.
+    namesake = foreign_program(entry.argv) if is_guarded(entry.argv) else ""
+    note = "; ".join(filter(None, (namesake, guarded.note, shared)))
     item = Item(
         id=identity,
         client=client.id,
@@ -263,7 +255,7 @@ def _wrap_entry(
         wrapped=edited.after,
         sha256=hashlib.sha256(edited.after.encode()).hexdigest(),
         time=now(),
-        argv=entry.launch.argv if isinstance(entry.launch, StdioLaunch) else (),
+        argv=entry.argv,
         remote=guarded.remote,
         variables=entry.launch.env if isinstance(entry.launch, StdioLaunch) else None,
     )
@@ -410,8 +402,7 @@ def _unwrap_entry(
     reading: HostFileContent, text: str, entry: ServerEntry, item: Item | None
 ) -> tuple[EntryChange, str]:
     dialect = dialect_of(reading.file.client.format)
-    guarded = isinstance(entry.launch, StdioLaunch) and is_guarded(entry.launch.argv)
-    if not guarded:
+    if not is_guarded(entry.argv):
         note = "not wrapped" if item is None else "not wrapped any more; removed from the ledger"
         return _change(entry, "unchanged", note), text
     if item is None:

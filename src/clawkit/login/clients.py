@@ -19,9 +19,9 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 
 from clawkit.errors import LoginError
-from clawkit.login.decoding import decoded
 from clawkit.login.document_fetch import DocumentFetcher
-from clawkit.login.records import Client
+from clawkit.login.oauth import decoded
+from clawkit.login.records import Client, insert
 from clawkit.store.database import Connection, Database
 from clawkit.system.addresses import is_authority
 
@@ -190,11 +190,9 @@ def _keep(connection: Connection, client: Client, now: float, expires: float) ->
             (client.verified, count - MOST_UNUSED + 1),
         )
     uris = msgspec.json.encode(client.redirect_uris).decode()
-    connection.run(
-        "INSERT INTO login_clients (id, name, redirect_uris, verified, created, expires) "
-        "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (client.id, client.name, uris, client.verified, now, expires),
-    )
+    row = {**msgspec.structs.asdict(client), "redirect_uris": uris}
+    tail = "ON CONFLICT DO NOTHING"
+    insert(connection, "login_clients", {**row, "created": now, "expires": expires}, tail)
 
 
 def _client(row: Any) -> Client:

@@ -17,7 +17,6 @@ from clawkit.login import people
 from clawkit.login.document_fetch import Unreachable
 from clawkit.login.identities import LONGEST_SUBJECT, AccountPeople, MemberRule
 from clawkit.login.issuers import Issuer
-from clawkit.login.protected_resource import resource_routes
 from clawkit.login.records import Login
 from clawkit.login.requests import RouteMaker
 from clawkit.login.resources import Challenges, ProtectedServer, ServerAddress
@@ -58,7 +57,7 @@ class ForeignTokens:
         self._people = AccountPeople(database, issuer.url, rules, clock)
         self.challenges = Challenges(address, scopes)
         make = RouteMaker(origins, proxies or TrustedProxies())
-        self.routes = resource_routes(make, server, address, issuer.url, self._scopes)
+        self.routes = make.about_resource(server, address, issuer.url, self._scopes)
         with database.registry(write=True) as connection:
             people.note_server(
                 connection, address.origin, server.title, clock(), issuer.url, signs_in=False

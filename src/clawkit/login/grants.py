@@ -21,9 +21,10 @@ from clawkit.login.records import (
     Login,
     User,
     digest,
+    insert,
     new_secret,
 )
-from clawkit.store.database import Connection, Row
+from clawkit.store.database import Connection
 
 ACCESS = "bto_"
 REFRESH = "btr_"
@@ -76,8 +77,7 @@ def keep_code(connection: Connection, consent: Consent, now: float) -> str:
         **msgspec.structs.asdict(consent),
         "expires": now + CODE_SECONDS,
     }
-    columns, marks = ", ".join(row), ", ".join("?" * len(row))
-    connection.run(f"INSERT INTO login_codes ({columns}) VALUES ({marks})", [*row.values()])
+    insert(connection, "login_codes", row)
     return secret
 
 
@@ -101,20 +101,10 @@ def use_code(connection: Connection, secret: str, now: float) -> Exchange | None
 def begin(connection: Connection, exchange: Exchange, now: float) -> Tokens:
     """The grant of a code that was exchanged, and its first tokens."""
     agreed = exchange.consent
-    connection.run(
-        "INSERT INTO login_grants (id, person, client, client_name, resource, scope, being, "
-        "created, used) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            exchange.grant_id,
-            agreed.person,
-            agreed.client,
-            agreed.client_name,
-            agreed.resource,
-            agreed.scope,
-            agreed.being,
-            now,
-            now,
-        ),
+    kept = ("person", "client", "client_name", "resource", "scope", "being")
+    row = {name: getattr(agreed, name) for name in kept}
+    insert(
+        connection, "login_grants", {"id": exchange.grant_id, **row, "created": now, "used": now}
     )
     return _issue(connection, exchange.grant_id, agreed.scope, now)
 
@@ -238,7 +228,7 @@ def end_all(
 
 def of_person(connection: Connection, person: User) -> list[Grant]:
     rows = connection.rows(f"{_GRANT} WHERE g.person = ? ORDER BY g.created, g.id", (person.id,))
-    return _grants(rows)
+    return [Grant(*row) for row in rows]
 
 
 def of_being(connection: Connection, being: int) -> list[tuple[Grant, str]]:
@@ -266,7 +256,3 @@ def note_client(connection: Connection, client: Client) -> None:
     """Keep a client for good that somebody agreed to; others are forgotten after a while."""
     if not client.verified:
         connection.run("UPDATE login_clients SET expires = NULL WHERE id = ?", (client.id,))
-
-
-def _grants(rows: list[Row]) -> list[Grant]:
-    return [Grant(*row) for row in rows]

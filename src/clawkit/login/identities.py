@@ -14,7 +14,7 @@ import msgspec
 
 from clawkit.errors import LoginError, SettingsError, StoreError
 from clawkit.login import grants, people
-from clawkit.login.records import CHALLENGE_SECONDS, User, digest
+from clawkit.login.records import CHALLENGE_SECONDS, User, digest, insert
 from clawkit.store.database import Connection, Database, folded
 
 EVERYBODY = "all"
@@ -234,8 +234,8 @@ def invite(connection: Connection, person: User, issuer: str, email: str) -> Non
     found = invited(connection, issuer, email)
     if found is not None:
         raise LoginError(f"{email} is expected as {found.name} already")
-    sql = "INSERT INTO login_invitations (issuer, email, person) VALUES (?, ?, ?)"
-    connection.run(sql, (issuer, email, person.id))
+    row = {"issuer": issuer, "email": email, "person": person.id}
+    insert(connection, "login_invitations", row)
 
 
 def invited(connection: Connection, issuer: str, email: str) -> User | None:
@@ -261,10 +261,8 @@ def of_person(connection: Connection, person: User) -> list[Identity]:
 def begin(connection: Connection, state: str, visitor: str, journey: Journey, now: float) -> None:
     """Remember a browser that is sent to the issuer."""
     connection.run("DELETE FROM login_journeys WHERE expires <= ?", (now,))
-    connection.run(
-        "INSERT INTO login_journeys (hash, visitor, next, link, expires) VALUES (?, ?, ?, ?, ?)",
-        (digest(state), digest(visitor), journey.next, journey.link, now + CHALLENGE_SECONDS),
-    )
+    known = {"hash": digest(state), "visitor": digest(visitor), **msgspec.structs.asdict(journey)}
+    insert(connection, "login_journeys", {**known, "expires": now + CHALLENGE_SECONDS})
 
 
 def returned(connection: Connection, state: str, visitor: str, now: float) -> Journey | None:

@@ -22,9 +22,9 @@ import jwt
 import msgspec
 
 from clawkit.errors import LoginError, SettingsError
-from clawkit.login.decoding import decoded
 from clawkit.login.document_fetch import NO_HEADERS, DocumentFetcher, Unreachable
 from clawkit.login.metadata import ServerMetadata, metadata_places, read_server
+from clawkit.login.oauth import decoded
 from clawkit.login.records import digest
 from clawkit.system.addresses import is_loopback, is_public, origin_of
 

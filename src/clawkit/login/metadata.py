@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from clawkit.errors import LoginError
-from clawkit.login.decoding import decoded
+from clawkit.login.oauth import decoded
 from clawkit.system.addresses import origin_of
 
 RESOURCE_METADATA = "/.well-known/oauth-protected-resource"

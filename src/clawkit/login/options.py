@@ -47,32 +47,18 @@ def token_issuer(
     fetcher: DocumentFetcher | None = None,
 ) -> TokenIssuer:
     """Whose tokens open this server, as its options say; SettingsError if they cannot be."""
-    if options.jwt_issuer:
-        return _foreign(options, database, server, address, origins, proxies, clock)
+    make = _foreign(options) if options.jwt_issuer else _own(options, fetcher)
+    return make(database, server, address, origins=origins, proxies=proxies, clock=clock)
+
+
+def _own(options: LoginOptions, fetcher: DocumentFetcher | None) -> Callable[..., TokenIssuer]:
     from clawkit.login.server import LoginServer
 
     provider = _provider(options) if options.oidc else None
-    return LoginServer(
-        database,
-        server,
-        address,
-        origins=origins,
-        proxies=proxies,
-        fetcher=fetcher,
-        provider=provider,
-        clock=clock,
-    )
+    return partial(LoginServer, fetcher=fetcher, provider=provider)
 
 
-def _foreign(
-    options: LoginOptions,
-    database: Database,
-    server: ProtectedServer,
-    address: ServerAddress,
-    origins: Origins,
-    proxies: TrustedProxies,
-    clock: Callable[[], float],
-) -> TokenIssuer:
+def _foreign(options: LoginOptions) -> Callable[..., TokenIssuer]:
     from clawkit.login.foreign_tokens import ForeignTokens, read_scopes
     from clawkit.login.identities import read_rule
     from clawkit.login.issuers import Issuer, checked_issuer
@@ -80,17 +66,8 @@ def _foreign(
     issuer = Issuer(checked_issuer(options.jwt_issuer, "--jwt-issuer"))
     scopes, rules = read_scopes(options.scopes), [*map(read_rule, options.let_in)]
     issuer.check()
-    return ForeignTokens(
-        database,
-        server,
-        address,
-        issuer=issuer,
-        audiences=options.audiences,
-        scopes=scopes,
-        rules=rules,
-        origins=origins,
-        proxies=proxies,
-        clock=clock,
+    return partial(
+        ForeignTokens, issuer=issuer, audiences=options.audiences, scopes=scopes, rules=rules
     )
 
 

@@ -24,7 +24,7 @@ from webauthn.helpers.structs import (
 )
 
 from clawkit.errors import LoginError
-from clawkit.login.decoding import decoded
+from clawkit.login.oauth import decoded
 from clawkit.login.people import Passkey
 from clawkit.login.records import User
 from clawkit.login.resources import ServerAddress

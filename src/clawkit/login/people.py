@@ -10,7 +10,7 @@ import re
 import threading
 import uuid
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -22,6 +22,7 @@ from clawkit.login.records import (
     Role,
     User,
     digest,
+    insert,
     new_secret,
 )
 from clawkit.store.database import Connection, folded
@@ -70,18 +71,20 @@ def add(connection: Connection, name: str, role: Role, now: float) -> User:
     person = User(str(uuid.uuid4()), checked_name(name), role, now)
     if find(connection, person.name) is not None:
         raise LoginError(f"there is somebody called {person.name} already: choose another name")
-    sql = "INSERT INTO login_people (id, name, role, created) VALUES (?, ?, ?, ?)"
-    connection.run(sql, (person.id, person.name, person.role, person.created))
+    insert(connection, "login_people", msgspec.structs.asdict(person))
     return person
 
 
 def find(connection: Connection, name: str) -> User | None:
-    rows = connection.rows(f"{_PERSON} WHERE name = ?", (folded(name),))
-    return User(*rows[0]) if rows else None
+    return _person(connection, "name = ?", folded(name))
 
 
 def of_id(connection: Connection, person_id: str) -> User | None:
-    rows = connection.rows(f"{_PERSON} WHERE id = ?", (person_id,))
+    return _person(connection, "id = ?", person_id)
+
+
+def _person(connection: Connection, where: str, *values: Any) -> User | None:
+    rows = connection.rows(f"{_PERSON} WHERE {where}", values)
     return User(*rows[0]) if rows else None
 
 
@@ -124,8 +127,8 @@ def make_link(connection: Connection, person: User, now: float) -> str:
     """A new one-time link's secret; earlier ones of this person no longer count."""
     secret = new_secret()
     connection.run("DELETE FROM login_links WHERE person = ? OR expires <= ?", (person.id, now))
-    sql = "INSERT INTO login_links (hash, person, expires) VALUES (?, ?, ?)"
-    connection.run(sql, (digest(secret), person.id, now + LINK_SECONDS))
+    row = {"hash": digest(secret), "person": person.id, "expires": now + LINK_SECONDS}
+    insert(connection, "login_links", row)
     return secret
 
 
@@ -135,11 +138,8 @@ def of_link(connection: Connection, secret: str, now: float) -> User | None:
 
 
 def of_link_digest(connection: Connection, link: str, now: float) -> User | None:
-    rows = connection.rows(
-        f"{_PERSON} WHERE id = (SELECT person FROM login_links WHERE hash = ? AND expires > ?)",
-        (link, now),
-    )
-    return User(*rows[0]) if rows else None
+    where = "id = (SELECT person FROM login_links WHERE hash = ? AND expires > ?)"
+    return _person(connection, where, link, now)
 
 
 def use_link(connection: Connection, link: str, now: float) -> User | None:
@@ -198,10 +198,7 @@ def is_password(password_hash: str, password: str) -> bool:
 
 
 def add_passkey(connection: Connection, passkey: Passkey, now: float) -> None:
-    connection.run(
-        "INSERT INTO login_passkeys (id, person, public_key, uses, created) VALUES (?, ?, ?, ?, ?)",
-        (passkey.id, passkey.person, passkey.public_key, passkey.uses, now),
-    )
+    insert(connection, "login_passkeys", {**msgspec.structs.asdict(passkey), "created": now})
 
 
 def passkey(connection: Connection, passkey_id: str) -> tuple[Passkey, User] | None:
@@ -229,10 +226,8 @@ def note_passkey(connection: Connection, passkey_id: str, uses: int, now: float)
 def add_challenge(connection: Connection, challenge: str, visitor: str, now: float) -> None:
     """Remember what a passkey is asked to sign, and in which browser."""
     connection.run("DELETE FROM login_challenges WHERE expires <= ?", (now,))
-    connection.run(
-        "INSERT INTO login_challenges (hash, visitor, expires) VALUES (?, ?, ?)",
-        (digest(challenge), digest(visitor), now + CHALLENGE_SECONDS),
-    )
+    known = {"hash": digest(challenge), "visitor": digest(visitor)}
+    insert(connection, "login_challenges", {**known, "expires": now + CHALLENGE_SECONDS})
 
 
 def use_challenge(connection: Connection, challenge: str, visitor: str, now: float) -> bool:
@@ -245,22 +240,15 @@ def sign_in(connection: Connection, person: User, agent: str, now: float) -> str
     """A new browser's secret, which its cookie holds."""
     secret = new_secret()
     connection.run("DELETE FROM login_browsers WHERE expires <= ?", (now,))
-    connection.run(
-        "INSERT INTO login_browsers (hash, id, person, agent, created, expires) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (digest(secret), str(uuid.uuid4()), person.id, agent[:200], now, now + BROWSER_SECONDS),
-    )
+    browser = Browser(str(uuid.uuid4()), agent[:200], now, now + BROWSER_SECONDS)
+    row = {"hash": digest(secret), "person": person.id, **msgspec.structs.asdict(browser)}
+    insert(connection, "login_browsers", row)
     return secret
 
 
 def signed_in(connection: Connection, secret: str, now: float) -> User | None:
-    if not secret:
-        return None
-    rows = connection.rows(
-        f"{_PERSON} WHERE id = (SELECT person FROM login_browsers WHERE hash = ? AND expires > ?)",
-        (digest(secret), now),
-    )
-    return User(*rows[0]) if rows else None
+    where = "id = (SELECT person FROM login_browsers WHERE hash = ? AND expires > ?)"
+    return _person(connection, where, digest(secret), now) if secret else None
 
 
 def sign_out(connection: Connection, secret: str) -> None:
@@ -293,10 +281,8 @@ def may_use(connection: Connection, person: User, being: int) -> bool:
 
 
 def allow(connection: Connection, person: User, being: int) -> None:
-    connection.run(
-        "INSERT INTO login_beings (person, being) VALUES (?, ?) ON CONFLICT DO NOTHING",
-        (person.id, being),
-    )
+    row = {"person": person.id, "being": being}
+    insert(connection, "login_beings", row, "ON CONFLICT DO NOTHING")
 
 
 def disallow(connection: Connection, person: User, being: int) -> None:

@@ -6,14 +6,12 @@ that nothing of it has to be kept: the nonce, and the verifier of PKCE.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import hmac
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlencode
 
 import msgspec
 from starlette.responses import RedirectResponse, Response
@@ -22,9 +20,9 @@ from starlette.routing import Route
 from clawkit.errors import LoginError
 from clawkit.login import identities, pages, people
 from clawkit.login.browsers import HOME, Browsers, safe_next
-from clawkit.login.decoding import decoded
 from clawkit.login.identities import AccountPeople, Journey, MemberRule, Stranger
 from clawkit.login.issuers import Issuer
+from clawkit.login.oauth import base64url, basic_credentials, decoded, pkce_challenge, with_query
 from clawkit.login.records import User, digest, new_secret
 from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, count, same
 from clawkit.login.resources import ServerAddress
@@ -113,7 +111,6 @@ class ProviderSignIn:
         return pages.leaving(self._issuer.name, self._address(state, visitor))
 
     def _address(self, state: str, visitor: str) -> str:
-        challenge = hashlib.sha256(_proof(visitor, state, "verifier").encode()).digest()
         endpoint = self._known().authorization_endpoint or ""
         fields = {
             "response_type": "code",
@@ -122,10 +119,10 @@ class ProviderSignIn:
             "scope": _SCOPES,
             "state": state,
             "nonce": _proof(visitor, state, "nonce"),
-            "code_challenge": _text(challenge),
+            "code_challenge": pkce_challenge(_proof(visitor, state, "verifier")),
             "code_challenge_method": "S256",
         }
-        return f"{endpoint}{'&' if urlsplit(endpoint).query else '?'}{urlencode(fields)}"
+        return with_query(endpoint, fields)
 
     def _return(self, asked: LoginRequest) -> Response:
         """A browser that is back: who the provider says that it is signed in as."""
@@ -214,9 +211,7 @@ class ProviderSignIn:
         }
         methods = metadata.token_endpoint_auth_methods_supported or ("client_secret_basic",)
         if self._client.secret and "client_secret_basic" in methods:
-            pair = f"{quote(self._client.id, '')}:{quote(self._client.secret, '')}"
-            basic = base64.b64encode(pair.encode()).decode()
-            headers["authorization"] = f"Basic {basic}"
+            headers["authorization"] = basic_credentials(self._client.id, self._client.secret)
         else:
             form["client_id"] = self._client.id
             if self._client.secret:
@@ -227,8 +222,4 @@ class ProviderSignIn:
 
 
 def _proof(visitor: str, state: str, what: str) -> str:
-    return _text(hmac.new(visitor.encode(), f"{what}:{state}".encode(), hashlib.sha256).digest())
-
-
-def _text(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+    return base64url(hmac.digest(visitor.encode(), f"{what}:{state}".encode(), "sha256"))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from typing import Literal, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
+
+if TYPE_CHECKING:
+    from clawkit.store.database import Connection
 
 Role = Literal["owner", "member"]
 
@@ -75,6 +79,12 @@ class Login(NamedTuple):
 def new_secret(prefix: str = "") -> str:
     """A secret that nobody guesses, shown once and kept as its digest."""
     return prefix + secrets.token_urlsafe(_SECRET_BYTES)
+
+
+def insert(connection: Connection, table: str, row: Mapping[str, Any], tail: str = "") -> None:
+    """Add a row to a table; `tail` ends the statement."""
+    columns, marks = ", ".join(row), ", ".join("?" * len(row))
+    connection.run(f"INSERT INTO {table} ({columns}) VALUES ({marks}) {tail}", [*row.values()])
 
 
 def digest(secret: str) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hmac
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 import msgspec
 from starlette.requests import Request as HttpRequest
@@ -20,6 +20,8 @@ from starlette.routing import Route
 
 from clawkit.errors import LoginError, ProtocolError, StoreError
 from clawkit.login import pages
+from clawkit.login.metadata import RESOURCE_METADATA
+from clawkit.login.resources import ProtectedServer, ServerAddress
 from clawkit.system.addresses import network_of
 from clawkit.system.rate_limiter import TokenBuckets
 from clawkit.wire.http.endpoint import HttpRefusal, read_body
@@ -137,6 +139,35 @@ class RouteMaker:
     def script(self, path: str, handler: Handler) -> Route:
         """A route that only our own script asks."""
         return Route(path, self._endpoint(handler, json_problem), methods=["POST"])
+
+    def about_resource(
+        self,
+        server: ProtectedServer,
+        address: ServerAddress,
+        issuer: str,
+        scopes: Callable[[], Sequence[str]],
+    ) -> list[Route]:
+        """The routes of a server's metadata as a protected resource (RFC 9728), whose tokens this
+        issuer gives."""
+
+        def about(asked: LoginRequest) -> Response:
+            path = f"/{asked.parameters.get('path', '')}".rstrip("/") or server.main_path
+            if not server.is_resource(path):
+                raise OAuthRefusal("invalid_target", "There is no such resource here", 404)
+            return JSONResponse(
+                {
+                    "resource": f"{address.seen_as(asked.authority)}{quote(path)}",
+                    "authorization_servers": [issuer],
+                    "scopes_supported": list(scopes()),
+                    "bearer_methods_supported": ["header"],
+                    "resource_name": server.title,
+                }
+            )
+
+        return [
+            self.api(RESOURCE_METADATA, about, "GET"),
+            self.api(f"{RESOURCE_METADATA}/{{path:path}}", about, "GET"),
+        ]
 
     def _endpoint(
         self, handler: Handler, problem: Callable[[OAuthRefusal], Response]

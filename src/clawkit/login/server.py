@@ -8,14 +8,11 @@ resource: they mean the main one.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
 import msgspec
 from starlette.responses import JSONResponse, Response
@@ -27,7 +24,7 @@ from clawkit.login.browsers import AUTHORIZE, Browsers
 from clawkit.login.document_fetch import DocumentFetcher
 from clawkit.login.grants import Consent, Tokens
 from clawkit.login.metadata import SERVER_METADATA
-from clawkit.login.protected_resource import resource_routes
+from clawkit.login.oauth import pkce_challenge, with_query
 from clawkit.login.records import ACCESS_SECONDS, Client, Login, User, digest
 from clawkit.login.requests import (
     LoginRequest,
@@ -125,8 +122,8 @@ class LoginServer:
     def _routes(self, make: RouteMaker) -> list[Route]:
         return [
             make.api(SERVER_METADATA, self._about_server, "GET"),
-            *resource_routes(
-                make, self._server, self.address, self.address.origin, lambda: self._server.scopes
+            *make.about_resource(
+                self._server, self.address, self.address.origin, lambda: self._server.scopes
             ),
             make.api(REGISTER, self._register, "POST"),
             make.api(TOKEN, self._token, "POST"),
@@ -269,10 +266,9 @@ class LoginServer:
         """Back to the client, with who says so (RFC 9207)."""
         fields = {name: value for name, value in told.items() if value}
         fields["iss"] = self.address.origin
-        mark = "&" if "?" in uri else "?"
         headers = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
         response = Response(status_code=_SEE_OTHER, headers=headers)
-        response.headers["location"] = f"{uri}{mark}{urlencode(fields)}"
+        response.headers["location"] = with_query(uri, fields)
         return response
 
     def _wanted(self, fields: Mapping[str, str]) -> AuthorizationRequest:
@@ -355,11 +351,9 @@ class LoginServer:
 
     def _fits(self, consent: Consent, fields: Mapping[str, str]) -> bool:
         verifier = fields.get("code_verifier", "")
-        hashed = hashlib.sha256(verifier.encode()).digest()
-        challenge = base64.urlsafe_b64encode(hashed).rstrip(b"=").decode()
         return (
             _VERIFIER.fullmatch(verifier) is not None
-            and same(challenge, consent.challenge)
+            and same(pkce_challenge(verifier), consent.challenge)
             and fields.get("client_id") == consent.client
             and fields.get("redirect_uri", consent.redirect_uri) == consent.redirect_uri
             and self._is_for(fields, consent.resource)

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from clawkit.errors import LoginError
 from clawkit.login import grants, pages, people
 from clawkit.login.browsers import HOME, Browsers, safe_next
-from clawkit.login.decoding import decoded
+from clawkit.login.oauth import decoded
 from clawkit.login.records import User, digest
 from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, count, slow_down
 from clawkit.login.resources import ProtectedServer, ServerAddress

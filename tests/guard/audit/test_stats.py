@@ -6,10 +6,9 @@ from typing import Any, Literal
 
 import pytest
 
-from clawkit.guard.audit.reader import Wanted, read
+from clawkit.guard.audit.reader import Row, Wanted, read, rows, tells, tells_anything
 from clawkit.guard.audit.record import AuditEntry, AuditRecord
 from clawkit.guard.audit.stats import ASCII, BLOCKS, Count, Hour, Ink, RuleCount, Stats, count, draw
-from clawkit.guard.audit.timeline import Row, rows, tells, tells_anything
 from tests.guard.audit.written_log import call, write_all
 
 HOUR = "2026-01-31T09:30:00.000Z"

@@ -17,11 +17,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from clawkit.errors import AccessError, SettingsError
-from clawkit.guard.http.callers import Callers, own_user
-from clawkit.guard.http.client_logins import ClientLogins
+from clawkit.guard.http.callers import Callers, ClientLogins, own_user
 from clawkit.guard.http.client_request import ClientPlace
-from clawkit.guard.http.reverse_proxy import ReverseProxyApp, open_guarded
-from clawkit.guard.http.upstream import Upstream
+from clawkit.guard.http.reverse_proxy import ReverseProxyApp
+from clawkit.guard.http.upstream import open_guarded
 from clawkit.system import peers
 from clawkit.wire.http import endpoint
 from clawkit.wire.http.endpoint import HttpLogin
@@ -442,13 +441,8 @@ def test_a_stream_ends_with_its_login(
         login = Fleeting()
         callers = Callers("login", HttpLogin(login.admit, login.who, ()))
         place = ClientPlace("", "127.0.0.1", 1)
-        app = ReverseProxyApp(
-            guarded.judge,
-            Upstream(guarded.target),
-            Origins(None, ()),
-            callers,
-            ClientLogins(guarded.target, callers, place, ("/mcp",)),
-        )
+        logins = ClientLogins(guarded.target, callers, place, ("/mcp",))
+        app = ReverseProxyApp(guarded, Origins(None, ()), callers, logins)
         with (
             served(app) as origin,
             httpx2.stream(method, f"{origin}/mcp", json=message, timeout=PATIENCE) as stream,

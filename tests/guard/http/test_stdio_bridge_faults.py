@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
-from clawkit.guard.http.sse_client import OldSse
 from clawkit.guard.http.stdio_bridge import StdioBridge
+from clawkit.guard.http.transports import SseClient
 from clawkit.guard.http.upstream import find_target
 from clawkit.guard.judge import open_judge
 from clawkit.guard.policy.policy import Paths
@@ -128,7 +128,7 @@ async def test_a_fault_of_the_guard_is_an_error_for_its_request_and_says_no_secr
     assert SECRET not in said
 
 
-class Broken(OldSse):
+class Broken(SseClient):
     """A way to a server that takes nothing."""
 
     async def open(self) -> str:

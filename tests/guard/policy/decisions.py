@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.policy.policy import Paths, Policy
-from clawkit.guard.policy_file.parser import read_policy
 
 SERVERS = ("files",)
 TEXT_ONLY = Paths()

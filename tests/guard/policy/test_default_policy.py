@@ -10,9 +10,9 @@ import pytest
 from clawkit.errors import PolicyError
 from clawkit.guard.authoring.default_policy import DEFAULT_POLICY, write_default_policy
 from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.policy.policy import Paths
-from clawkit.guard.policy_file.parser import read_policy
-from clawkit.guard.policy_file.reloader import PolicyFile
+from clawkit.guard.policy.reloader import PolicyFile
 from clawkit.hosts.clients import CLIENTS, Machine, project_files, user_files
 from tests.guard.policy.decisions import IN_PROJECT, TEXT_ONLY, action, on_method
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clawkit.guard.policy.call import Call
-from clawkit.guard.policy_file.parser import read_policy
+from clawkit.guard.policy.parser import read_policy
 from tests.guard.policy.decisions import TEXT_ONLY, action, on_method, policy
 
 DOCUMENTED = """

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from clawkit.errors import PolicyError
 from clawkit.guard.authoring.edit import insert_rule, rule_for
 from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.policy.policy import Paths
-from clawkit.guard.policy_file.parser import read_policy
 
 RULE = '[[rule]]\naction = "allow"\ntool = "new"\n'
 POLICY = """\

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawkit.errors import PolicyError
+from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.policy.paths import Paths
-from clawkit.guard.policy_file.parser import read_policy
 from tests.guard.policy.decisions import on_path, policy
 
 DENIED = 'action = "deny"\ntool = "*"\nargs."*" = ["**/.env", "**/.env.*", "**/.ssh/**"]'

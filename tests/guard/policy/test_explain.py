@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from clawkit.guard.authoring.explain import Explanation, explain
 from clawkit.guard.authoring.fixtures import NAMELESS
 from clawkit.guard.policy.call import Call, call_of
+from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.policy.policy import Paths
-from clawkit.guard.policy_file.parser import read_policy
 
 RULES = """
 [[rule]]

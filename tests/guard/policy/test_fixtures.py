@@ -19,7 +19,7 @@ from clawkit.guard.authoring.fixtures import (
     run,
 )
 from clawkit.guard.policy.call import Call
-from clawkit.guard.policy_file.parser import read_policy
+from clawkit.guard.policy.parser import read_policy
 
 DOCUMENTED = """
 [[rule]]

@@ -16,9 +16,9 @@ from clawkit.guard.authoring.fixtures import decide, fixture_json, read_fixture
 from clawkit.guard.authoring.learn import Learnt, fixture_name, generalise, learn
 from clawkit.guard.authoring.replay import Recorded, recorded_calls
 from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.policy.policy import Paths
-from clawkit.guard.policy_file.parser import read_policy
-from clawkit.guard.scan import redact_arguments
+from clawkit.guard.scan.logged_arguments import redact_arguments
 from tests.guard.policy.recordings import Recording
 
 

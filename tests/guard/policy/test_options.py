@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.policy.rules import AuditOptions, EnvOptions, PolicyLimits
-from clawkit.guard.policy_file.parser import read_policy
-from clawkit.guard.scan import ScanOptions
+from clawkit.guard.scan.sanitizer import ScanOptions
 
 GIVEN = {"PATH": "/bin", "HOME": "/h", "API_KEY": "k", "FILES_ROOT": "/r"}
 

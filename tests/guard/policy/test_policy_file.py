@@ -9,7 +9,7 @@ import pytest
 
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.policy import Paths, Policy
-from clawkit.guard.policy_file.reloader import PolicyFile
+from clawkit.guard.policy.reloader import PolicyFile
 
 ALLOW = '[[rule]]\naction = "allow"\ntool = "*"\n'
 DENY = ALLOW.replace("allow", "deny").ljust(len(ALLOW), "#")

@@ -6,8 +6,8 @@ import hashlib
 import pytest
 
 from clawkit.errors import PolicyError
+from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.policy.rules import Argument
-from clawkit.guard.policy_file.parser import read_policy
 from tests.guard.policy.decisions import policy
 
 RULE = '[[rule]]\naction = "allow"\ntool = "a"\n'

@@ -9,8 +9,8 @@ import pytest
 
 from clawkit.errors import AuditError
 from clawkit.guard.authoring.replay import DecisionChange, changes, recorded_calls, replay
-from clawkit.guard.policy_file.parser import read_policy
-from clawkit.guard.scan import redact_arguments
+from clawkit.guard.policy.parser import read_policy
+from clawkit.guard.scan.logged_arguments import redact_arguments
 from tests.guard.policy.recordings import Recording
 
 KEYS_DENIED = """

@@ -12,9 +12,9 @@ import pytest
 from clawkit.guard.authoring.default_policy import DEFAULT_POLICY
 from clawkit.guard.authoring.lint import lint
 from clawkit.guard.policy.call import Call
+from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.policy.paths import Paths
 from clawkit.guard.policy.policy import Policy
-from clawkit.guard.policy_file.parser import read_policy
 from clawkit.guard.profiles.profile import profile_at, profile_names, profile_of, profile_text
 
 HOME = "/home/me"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.guard.scan import asks_for_secret, host_of
+from clawkit.guard.scan.elicitation import asks_for_secret, host_of
 
 
 def form(**fields: dict[str, Any]) -> dict[str, Any]:

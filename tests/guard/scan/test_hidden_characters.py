@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.guard.scan import ScanOptions, clean, suspicious, visible
-from clawkit.text.normalization import strip_hidden
+from clawkit.guard.scan.sanitizer import ScanOptions, clean, suspicious
+from clawkit.text.normalization import strip_hidden, visible
 
 ORDINARY = {
     "prose": "Plain text,\twith tabs\nand\r\nlines.",

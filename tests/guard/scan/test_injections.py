@@ -8,12 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.guard.scan import (
-    ScanOptions,
-    find_injections,
-    remove_injections,
-    suspicious,
-)
+from clawkit.guard.scan.sanitizer import ScanOptions, suspicious
+from clawkit.text.injections import find_injections, remove_injections
 from tests.processes import ROOT
 from tests.work_counter import calls
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.guard.scan import redact_arguments
+from clawkit.guard.scan.logged_arguments import redact_arguments
 
 
 @pytest.mark.parametrize(

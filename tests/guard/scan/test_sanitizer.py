@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.guard.scan import Findings, ScanOptions, clean, suspicious
+from clawkit.guard.scan.sanitizer import Findings, ScanOptions, clean, suspicious
 from tests.work_counter import called
 
 TOKEN = "gh" + "p_" + "aB3d" * 9

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawkit.guard.scan import ScanOptions, clean, redact_secrets, suspicious
+from clawkit.guard.scan.sanitizer import ScanOptions, clean, suspicious
 from clawkit.text import secrets
+from clawkit.text.secrets import redact_secrets
 from tests.work_counter import calls
 
 DASHES = "-" * 5

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from clawkit.cli.guard import app
-from clawkit.guard.policy_file.parser import read_policy
+from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.selftest.scratch import Scratch, described, policy_text
 
 GUARDS = str(Path(__file__).with_name("guards.py"))

@@ -38,7 +38,7 @@ from clawkit.cli.status.assistant import (
 )
 from clawkit.errors import ClawError
 from clawkit.guard.locations import policy_file
-from clawkit.guard.policy_file.reloader import PolicyFile
+from clawkit.guard.policy.reloader import PolicyFile
 from clawkit.hosts.discovery import SearchScope, find, host_files
 from clawkit.hosts.entries import ServerEntry, StdioLaunch, our_server
 from clawkit.hosts.guarded_entry import shown_address

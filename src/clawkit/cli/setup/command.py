@@ -495,7 +495,7 @@ async def _ping(ready: ConfigPlan) -> str:
 
 def _show(ready: ConfigPlan) -> bool:
     """What will be written where; False if that is nothing."""
-    from clawkit.guard.scan import redact_secrets
+    from clawkit.text.secrets import redact_secrets
 
     answers = ready.answers
     lines = ready.lines

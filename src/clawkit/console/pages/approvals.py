@@ -17,6 +17,7 @@ from clawkit.guard.approvals import Answer, Ask
 from clawkit.guard.approvals_view import (
     EACH_CALL,
     Scope,
+    SharedView,
     is_whole,
     policy_of,
     rule_of,
@@ -28,9 +29,8 @@ from clawkit.guard.authoring.edit import rule_text
 from clawkit.guard.call_display import call_lines, spelled
 from clawkit.guard.locations import approvals_socket
 from clawkit.guard.pending_approvals import FOR_ALL
-from clawkit.guard.policy.path_arguments import is_path_name
-from clawkit.guard.policy_file.parser import read_policy
-from clawkit.guard.shared_view import SharedView
+from clawkit.guard.policy.parser import read_policy
+from clawkit.guard.policy.readings import is_path_name
 from clawkit.text.normalization import visible
 from clawkit.wire.jsonrpc import as_object
 

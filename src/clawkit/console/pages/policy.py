@@ -19,7 +19,7 @@ from clawkit.errors import AuditError, PolicyError
 from clawkit.guard.authoring.default_policy import DEFAULT_POLICY
 from clawkit.guard.authoring.edit import latest_backup, rule_text, save_policy
 from clawkit.guard.authoring.explain import explain
-from clawkit.guard.authoring.fixtures import NAMELESS, NO_POLICY, read_text
+from clawkit.guard.authoring.fixtures import NAMELESS, NO_POLICY, paths_for, read_text, typed_call
 from clawkit.guard.authoring.lint import Issue, lint
 from clawkit.guard.authoring.replay import (
     DecisionChange,
@@ -29,11 +29,10 @@ from clawkit.guard.authoring.replay import (
     recorded_calls,
     replay,
 )
-from clawkit.guard.authoring.typed_call import paths_for, typed_call
 from clawkit.guard.locations import audit_directory, policy_file
+from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.policy.policy import Policy
 from clawkit.guard.policy.rules import Rule
-from clawkit.guard.policy_file.parser import read_policy
 from clawkit.guard.profiles.profile import profile_of_server
 
 _CALLS_SHOWN = 10

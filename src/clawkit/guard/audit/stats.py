@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from clawkit.guard.audit.reader import is_blocked, is_failure
+from clawkit.guard.audit.reader import is_blocked, is_failure, name_of, said
 from clawkit.guard.audit.record import AuditEntry
-from clawkit.guard.audit.timeline import name_of, said
 from clawkit.guard.policy.call import EVALUATED
 
 if TYPE_CHECKING:

@@ -17,12 +17,11 @@ from msgspec.structs import replace
 from clawkit.errors import PolicyError
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.globs import is_wild
-from clawkit.guard.policy.path_arguments import holds_path, is_path_name
+from clawkit.guard.policy.parser import decoded_policy, read_policy
 from clawkit.guard.policy.paths import follow
 from clawkit.guard.policy.policy import Paths
-from clawkit.guard.policy.readings import is_read_differently, texts
+from clawkit.guard.policy.readings import holds_path, is_path_name, is_read_differently, texts
 from clawkit.guard.policy.rules import Argument, Rule
-from clawkit.guard.policy_file.parser import read_policy
 from clawkit.system.files import make_private, write_new, write_whole
 from clawkit.system.locks import locked
 
@@ -94,19 +93,7 @@ def rule_for(
     Raises PolicyError where no rule can say it: then a person writes what they mean.
     """
     servers = (server,) if isinstance(server, str) else server
-    if not servers or not all(servers):
-        raise _unsayable("the server has no name (`claw proxy --name` gives it one)")
-    rule = Rule(
-        action="allow",
-        tools=(_literal(tool),) if method == "tools/call" else (),
-        # A tool may have the name of a method, and `tool` alone would match both.
-        methods=(_literal(method),) if method != "tools/call" or "/" in tool else (),
-        server=tuple(map(_literal, servers)),
-        args=tuple(_leaves(arguments, ())),
-        only_args=True,
-        description=f"Allowed by a person on {time.strftime('%Y-%m-%d')}",
-    )
-    text = rule_text(rule)
+    text = rule_text(_allowing(tool, method, servers, tuple(_leaves(arguments, ())), True))
     _must_allow(text, Call(method=method, tool=tool, arguments=arguments), servers)
     return text
 
@@ -130,7 +117,7 @@ _TOO_MUCH = re.compile(
 
 def tool_rule(tool: str, method: str, servers: tuple[str, ...]) -> str:
     """An allow rule for every call of a tool, as TOML."""
-    return rule_text(_broad(tool, method, servers, (), False, ()))
+    return rule_text(_allowing(tool, method, servers, (), False))
 
 
 def folder_rule(
@@ -152,30 +139,25 @@ def folder_rule(
     others = {name: value for name, value in call.arguments.items() if name not in bound}
     texts = tuple(_literal(name) for name in others if name.lower() in _TEXTS)
     args += _leaves({name: value for name, value in others.items() if name not in texts}, ())
-    rule = _broad(call.tool, call.method, servers, tuple(args), True, texts)
-    text = rule_text(replace(rule, confined=True))
+    rule = _allowing(call.tool, call.method, servers, tuple(args), True)
+    text = rule_text(replace(rule, also_args=texts, confined=True))
     _must_allow(text, call, servers, Paths(cwd="/", home=home, resolve=follows_links))
     return text
 
 
-def _broad(
-    tool: str,
-    method: str,
-    servers: tuple[str, ...],
-    args: tuple[Argument, ...],
-    only_args: bool,
-    also_args: tuple[str, ...],
+def _allowing(
+    tool: str, method: str, servers: tuple[str, ...], args: tuple[Argument, ...], only_args: bool
 ) -> Rule:
     if not servers or not all(servers):
         raise _unsayable("the server has no name (`claw proxy --name` gives it one)")
     return Rule(
         action="allow",
         tools=(_literal(tool),) if method == "tools/call" else (),
+        # A tool may have the name of a method, and `tool` alone would match both.
         methods=(_literal(method),) if method != "tools/call" or "/" in tool else (),
         server=tuple(map(_literal, servers)),
         args=args,
         only_args=only_args,
-        also_args=also_args,
         description=f"Allowed by a person on {time.strftime('%Y-%m-%d')}",
     )
 
@@ -336,7 +318,7 @@ def _unsayable(why: str) -> PolicyError:
 def _with_rule(original: bytes, rule: str, before: int, file: str) -> bytes:
     import tomllib
 
-    text = _decoded(original, file)
+    text = decoded_policy(original, file)
     read_policy(text, file)
     wanted = tomllib.loads(text)
     present = cast("list[object]", wanted.get("rule", []))
@@ -380,10 +362,3 @@ def _insertions(original: bytes, rule: bytes, before: int) -> Iterator[bytes]:
             top -= 1
         for at in (top, header):
             yield b"".join([*lines[:at], new, *lines[at:]])
-
-
-def _decoded(data: bytes, file: str) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise PolicyError(file, 0, f"not UTF-8 at byte {error.start}") from error

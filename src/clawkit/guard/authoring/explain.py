@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any, cast
 
 import msgspec
@@ -15,11 +15,10 @@ from clawkit.guard.policy.call import EVALUATED, Call, is_judged
 from clawkit.guard.policy.conditions import all_named, has_other_spelling
 from clawkit.guard.policy.globs import is_any, is_wild
 from clawkit.guard.policy.matcher import RuleScope
-from clawkit.guard.policy.path_arguments import holds_path
 from clawkit.guard.policy.paths import Paths
 from clawkit.guard.policy.patterns import allowed, denied_globs, kind_of
 from clawkit.guard.policy.policy import Decision, Policy
-from clawkit.guard.policy.readings import Reader, is_read_differently, texts
+from clawkit.guard.policy.readings import Reader, holds_path, is_read_differently, texts
 from clawkit.guard.policy.rules import Argument, Rule
 from clawkit.guard.policy.urls import END
 
@@ -82,7 +81,7 @@ def _need(argument: Argument) -> str:
 
 def _found(single: Rule, pattern: str, call: Call, paths: Paths) -> str:
     """Which value a rule that denies or asks has found, and how it has read it."""
-    for leaf in _leaves(call.arguments):
+    for leaf in islice(_parts(call.arguments, ""), _MOST_LEAVES):
         if rule_matches(single, Call(call.method, call.tool, leaf.alone), NAMELESS, paths):
             read = _denied_reading(leaf.value, pattern, paths)
             return f"args.{leaf.label} {_shown(leaf.value)}{read} {_is(pattern, True)}"
@@ -152,15 +151,9 @@ def _allowed_readings(value: Any, pattern: str, paths: Paths) -> list[str] | Non
     kind = kind_of(pattern)
     if kind == "any":
         return list(texts(value))
-    ways = {
-        "path": reader.allowed_paths,
-        "url": reader.allowed_urls,
-        "public": reader.allowed_public_urls,
-        "text": reader.allowed_texts,
-    }
     found: list[str] = []
     for text in texts(value):
-        readings = ways[kind](text)
+        readings = reader.allowed[kind](text)
         if readings is None:
             return None
         found.extend(readings)
@@ -208,15 +201,6 @@ def _named(arguments: dict[str, Any], name: tuple[str, ...]) -> Any:
 def _has(arguments: dict[str, Any], name: tuple[str, ...]) -> bool:
     above = _named(arguments, name[:-1]) if name[1:] else arguments
     return isinstance(above, dict) and name[-1] in above
-
-
-def _leaves(arguments: dict[str, Any]) -> Iterator[_Leaf]:
-    found = iter(_parts(arguments, ""))
-    for _ in range(_MOST_LEAVES):
-        leaf = next(found, None)
-        if leaf is None:
-            return
-        yield leaf
 
 
 def _parts(value: Any, label: str) -> Iterator[_Leaf]:

@@ -1,8 +1,10 @@
-"""Test fixtures: calls in JSON files, with the decision expected of a policy."""
+"""Calls to try a policy with: fixtures in JSON files, or typed as a tool and its arguments."""
 
 from __future__ import annotations
 
 import json
+import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -11,9 +13,10 @@ import msgspec
 
 from clawkit.errors import InvalidParamsError, PolicyError
 from clawkit.guard.policy.call import Call, call_of
+from clawkit.guard.policy.parser import decoded_policy, read_policy
 from clawkit.guard.policy.policy import Decision, Paths, Policy
 from clawkit.guard.policy.rules import Action, Rule
-from clawkit.guard.policy_file.parser import read_policy
+from clawkit.guard.strict_parser import refuse_constant, refuse_duplicates
 
 ACTIONS: tuple[Action, ...] = ("allow", "deny", "prompt")
 NAMELESS = ("",)
@@ -60,14 +63,11 @@ def load_policy(path: Path, missing: str = NO_POLICY, profile: tuple[Rule, ...] 
 def read_text(path: Path, missing: str = CHECK_PATH) -> str:
     """A file's text. Raises PolicyError with what to do about it."""
     try:
-        return path.read_bytes().decode()
+        return decoded_policy(path.read_bytes(), str(path))
     except FileNotFoundError:
         raise PolicyError(str(path), 0, f"there is no such file: {missing}") from None
     except OSError as error:
         raise PolicyError(str(path), 0, f"cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise PolicyError(str(path), line, "not UTF-8; save the file as UTF-8") from None
 
 
 def fixtures_in(directory: Path) -> list[Path]:
@@ -153,7 +153,10 @@ def _own(key: str) -> str:
 
 def _parsed(text: str, file: str) -> dict[str, Any]:
     try:
-        content = json.loads(text, object_pairs_hook=_unrepeated, parse_constant=_refuse_constant)
+        # What the guard refuses is refused here too: no decision about it would mean anything.
+        content = json.loads(
+            text, object_pairs_hook=refuse_duplicates, parse_constant=refuse_constant
+        )
     except json.JSONDecodeError as error:
         raise PolicyError(file, error.lineno, f"not JSON: {error.msg}") from None
     except RecursionError:
@@ -163,20 +166,6 @@ def _parsed(text: str, file: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise PolicyError(file, 0, 'must be an object with "method" and "params"')
     return cast("dict[str, Any]", content)
-
-
-def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The guard refuses such a call, so no decision about it would mean anything."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"the key {key!r} stands twice in one object")
-        found[key] = value
-    return found
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _refuse_near_misses(content: dict[str, Any], file: str) -> None:
@@ -211,3 +200,93 @@ def _text(content: dict[str, Any], key: str, file: str) -> str | None:
 
 def _one_of(choices: tuple[str, ...]) -> str:
     return f"{', '.join(choices[:-1])} or {choices[-1]}"
+
+
+_GIVEN = "CALL"
+
+
+def typed_call(text: str) -> Fixture:
+    """The call in JSON text, or in `tool name=value …`."""
+    if text.lstrip().startswith("{"):
+        return read_fixture(_as_request(text), _GIVEN)
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise _not_a_call(str(error)) from None
+    if not words:
+        raise _not_a_call("it is empty")
+    return call_from_words(words)
+
+
+def _not_a_call(why: str) -> PolicyError:
+    return PolicyError(_GIVEN, 0, f"{why}: write TOOL NAME=VALUE …, or JSON").of_usage()
+
+
+def paths_for(fixture: Fixture, cwd: Path | None, *, as_text: bool) -> Paths:
+    """This machine, or nothing but the text."""
+    given = fixture.cwd if cwd is None else os.fspath(cwd)
+    if as_text:
+        return Paths(cwd=given, home=fixture.home)
+    place = os.path.abspath(given or os.curdir)  # noqa: PTH100 - links are for the guard to follow
+    return Paths(cwd=place, home=fixture.home or os.path.expanduser("~"), resolve=True)  # noqa: PTH111 - text
+
+
+def _as_request(text: str) -> str:
+    """The parameters of a tool call stand for the whole request."""
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return text
+    if "name" in content and "method" not in content:
+        return f'{{"method": "tools/call", "params": {text}}}'
+    return text
+
+
+def call_from_words(words: list[str]) -> Fixture:
+    """The call of a tool, or of a method, with the arguments that follow its name."""
+    if "=" in words[0]:
+        raise _not_a_call(f"{words[0]!r} is an argument, and no tool is named before it")
+    tool, arguments = words[0], _arguments(words[1:])
+    params: dict[str, Any] = {"name": tool, "arguments": arguments}
+    method = "tools/call"
+    if tool == "prompts/get":
+        method = tool
+        name = arguments.pop("name", None)
+        params = {"name": name, "arguments": arguments}
+    elif _is_method(tool):
+        method, params = tool, arguments
+    try:
+        return Fixture(_GIVEN, call_of(method, params))
+    except InvalidParamsError as error:
+        raise PolicyError(_GIVEN, 0, error.message).of_usage() from None
+
+
+def _is_method(word: str) -> bool:
+    family, slash, _ = word.partition("/")
+    known = ("completion", "elicitation", "resources", "sampling", "subscriptions")
+    return bool(slash) and family in known
+
+
+def _arguments(words: list[str]) -> dict[str, Any]:
+    """`a.b=1` is {"a": {"b": 1}}; what is no JSON is text."""
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or not name:
+            raise PolicyError(_GIVEN, 0, f"{word!r} is no argument: write NAME=VALUE").of_usage()
+        place = found
+        *above, last = name.split(".")
+        for part in above:
+            inner = place.setdefault(part, {})
+            if not isinstance(inner, dict):
+                raise PolicyError(_GIVEN, 0, f"{part!r} in {word!r} has a value already").of_usage()
+            place = cast("dict[str, Any]", inner)
+        place[last] = _value(text)
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

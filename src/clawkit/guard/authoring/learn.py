@@ -18,12 +18,12 @@ from clawkit.guard.authoring.replay import Recorded
 from clawkit.guard.authoring.sample_calls import rule_matches
 from clawkit.guard.policy.call import EVALUATED, Call
 from clawkit.guard.policy.globs import is_any, is_wild
+from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.policy.paths import Paths, normal
 from clawkit.guard.policy.patterns import kind_of
 from clawkit.guard.policy.policy import Decision, Policy
 from clawkit.guard.policy.readings import is_read_differently, texts
 from clawkit.guard.policy.rules import Argument, Rule
-from clawkit.guard.policy_file.parser import read_policy
 
 Patterns = tuple[str, ...]
 

@@ -23,9 +23,9 @@ from clawkit.guard.authoring.sample_calls import (
 )
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.globs import is_any
+from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.policy.policy import Policy
 from clawkit.guard.policy.rules import Argument, Rule
-from clawkit.guard.policy_file.parser import read_policy
 
 Level = Literal["error", "warning", "note"]
 Remark = tuple[Level, str]

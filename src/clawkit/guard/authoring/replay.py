@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from clawkit.errors import AuditError
 from clawkit.guard.authoring.fixtures import NAMELESS
@@ -35,9 +35,9 @@ class Recorded(msgspec.Struct, frozen=True):
     decision: str
     rule: int
     reason: str
-    answer: str
+    answer: str = ""
     """What came of a `prompt`: allow, deny, or nothing."""
-    count: int
+    count: int = 0
     unanswered: str = ""
     """Why it was denied, where no person said so."""
 
@@ -56,37 +56,30 @@ class Recorded(msgspec.Struct, frozen=True):
         return unknown_arguments(self.call.arguments)
 
 
-class _Key(NamedTuple):
-    server: str
-    method: str
-    tool: str
-    arguments: bytes
-    decision: str
-    rule: int
-    reason: str
-    answer: str = ""
-    unanswered: str = ""
-
-
 def recorded_calls(audit: Path) -> list[Recorded]:
     """Every call in an audit directory or file, in the order in which they were first seen."""
-    counts: Counter[_Key] = Counter()
-    waiting: dict[str, _Key] = {}
+    alike: dict[bytes, Recorded] = {}
+    waiting: dict[str, Recorded] = {}
     seen = 0
+
+    def count(recorded: Recorded, number: int) -> None:
+        known = alike.setdefault(_encode(recorded), recorded)
+        alike[_encode(recorded)] = replace(known, count=known.count + number)
+
     for entry in _entries(audit):
         seen += 1
         if entry.get("kind") == "call":
-            key = _key(entry)
-            counts[key] += 1
-            if key.decision == "prompt":
-                waiting[entry.get("id", "")] = key
-        elif entry.get("kind") == "approval" and (key := waiting.pop(entry.get("of", ""), None)):
-            counts[key] -= 1
-            answer = entry.get("decision", "")
-            counts[key._replace(answer=answer, unanswered=_unanswered(entry))] += 1
+            call = _recorded(entry)
+            count(call, 1)
+            if call.decision == "prompt":
+                waiting[entry.get("id", "")] = call
+        elif entry.get("kind") == "approval" and (call := waiting.pop(entry.get("of", ""), None)):
+            count(call, -1)
+            answer, unanswered = entry.get("decision", ""), _unanswered(entry)
+            count(replace(call, answer=answer, unanswered=unanswered), 1)
     if not seen:
         raise AuditError(f"there are no audit records in {audit}")
-    return [_recorded(key, count) for key, count in counts.items() if count]
+    return [recorded for recorded in alike.values() if recorded.count]
 
 
 def _unanswered(approval: dict[str, Any]) -> str:
@@ -133,32 +126,17 @@ def _entry(line: bytes) -> dict[str, Any] | None:
         return None
 
 
-def _key(entry: dict[str, Any]) -> _Key:
+def _recorded(entry: dict[str, Any]) -> Recorded:
     method = str(entry.get("method", ""))
-    return _Key(
-        server=str(entry.get("server", "")),
-        method=method,
-        tool=str(entry.get("tool") or method),
-        arguments=_encode(entry.get("arguments") or {}),
-        decision=str(entry.get("decision", "")),
-        rule=int(entry.get("rule", 0)),
-        reason=str(entry.get("reason", "")),
-    )
-
-
-def _recorded(key: _Key, count: int) -> Recorded:
-    arguments = msgspec.json.decode(key.arguments)
+    arguments = msgspec.json.decode(_encode(entry.get("arguments") or {}))
     if not isinstance(arguments, dict):
         arguments = {"dropped": arguments}
     return Recorded(
-        call=Call(key.method, key.tool, cast("dict[str, Any]", arguments)),
-        server=key.server,
-        decision=key.decision,
-        rule=key.rule,
-        reason=key.reason,
-        answer=key.answer,
-        count=count,
-        unanswered=key.unanswered,
+        call=Call(method, str(entry.get("tool") or method), cast("dict[str, Any]", arguments)),
+        server=str(entry.get("server", "")),
+        decision=str(entry.get("decision", "")),
+        rule=int(entry.get("rule", 0)),
+        reason=str(entry.get("reason", "")),
     )
 
 
@@ -313,7 +291,7 @@ def _surely(
         rest = tuple(
             Argument(each.name, ("**",)) if each in looked_at else each for each in rule.args
         )
-    possible = msgspec.structs.replace(
+    possible = replace(
         rule,
         args=rest,
         only_args=rule.only_args and not nameless,
@@ -345,7 +323,7 @@ def _decided_anyway(
 ) -> bool:
     """One leaf is enough to deny; to allow, every value counts unless any would do."""
     if rule.action != "allow":
-        known = msgspec.structs.replace(call, arguments=without_unknown(call.arguments))
+        known = replace(call, arguments=without_unknown(call.arguments))
         return rule_matches(rule, known, servers, _TEXT)
     if rule.only_args and not looked_at:
         return False

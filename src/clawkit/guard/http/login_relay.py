@@ -37,6 +37,7 @@ from clawkit.guard.http.upstream import Target, origin_of
 from clawkit.login.clients import LONGEST_URI, MOST_URIS, check_redirect, redirect_allowed
 from clawkit.login.document_fetch import Reply
 from clawkit.login.metadata import RESOURCE_METADATA, SERVER_METADATA, bearer_challenge
+from clawkit.login.oauth import base64url, basic_credentials, with_query
 from clawkit.login.records import Client
 from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, count
 from clawkit.login.resources import ServerAddress, address_of
@@ -103,7 +104,7 @@ class Seal:
     def close(self, value: msgspec.Struct) -> str:
         payload = msgspec.json.encode(value)
         signed = self._signature(type(value), payload) + payload
-        return _SEALED + base64.urlsafe_b64encode(signed).decode().rstrip("=")
+        return _SEALED + base64url(signed)
 
     def open(self, text: str, kind: type[Sealed]) -> Sealed | None:
         """What was closed; None for what was not closed here, or as something else."""
@@ -331,7 +332,7 @@ class LoginRelay:
             shown = shown and client.id
         headers = dict(_FORM)
         if shown:
-            headers["authorization"] = _as_basic(shown, secret)
+            headers["authorization"] = basic_credentials(shown, secret)
         return _passed_on(self._send(endpoint, urlencode(fields).encode(), headers))
 
     def _point(self, fields: dict[str, str], login: ServerLogin) -> None:
@@ -435,11 +436,6 @@ def _basic(header: str) -> tuple[str, str]:
     return unquote(shown), unquote(secret)
 
 
-def _as_basic(shown: str, secret: str) -> str:
-    pair = f"{quote(shown, safe='')}:{quote(secret, safe='')}"
-    return f"Basic {base64.b64encode(pair.encode()).decode()}"
-
-
 def _passed_on(reply: Reply) -> Response:
     """What an authorization server said: JSON, or nothing."""
     if not reply.body:
@@ -450,6 +446,5 @@ def _passed_on(reply: Reply) -> Response:
 
 
 def _redirect(place: str, fields: Mapping[str, str]) -> Response:
-    mark = "&" if "?" in place else "?"
     headers = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
-    return RedirectResponse(f"{place}{mark}{urlencode(fields)}", 303, headers)
+    return RedirectResponse(with_query(place, fields), 303, headers)

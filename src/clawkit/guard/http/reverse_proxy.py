@@ -11,8 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from inspect import isawaitable
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
@@ -27,26 +26,26 @@ from clawkit.errors import (
     ProtocolError,
 )
 from clawkit.guard.conversation import Flights, GuardConversation
-from clawkit.guard.http.async_judge import judged
-from clawkit.guard.http.callers import Callers, check_reach, own_user
-from clawkit.guard.http.client_logins import ClientLogins
+from clawkit.guard.http.callers import Callers, ClientLogins, check_reach, own_user
 from clawkit.guard.http.client_request import Attendance, ClientPlace, HttpReply, Incoming, onward
-from clawkit.guard.http.event_streams import MESSAGES, EventStream, SseChannels
 from clawkit.guard.http.mirrored_headers import check_agreement
-from clawkit.guard.http.relay import ForwardedRequest, Questions, Relay
+from clawkit.guard.http.relay import (
+    MESSAGES,
+    EventStream,
+    ForwardedRequest,
+    Questions,
+    Relay,
+    SseChannels,
+)
 from clawkit.guard.http.upstream import (
     NOTICE_SECONDS,
+    Guarded,
     Response,
-    Target,
     Upstream,
     UpstreamError,
-    find_target,
     refusal,
 )
-from clawkit.guard.judge import Judge, open_judge
-from clawkit.guard.passages import Passage
-from clawkit.guard.policy.policy import Paths
-from clawkit.guard.profiles.profile import profile_at
+from clawkit.guard.passages import Passage, failure
 from clawkit.guard.strict_parser import parse
 from clawkit.wire import jsonrpc
 from clawkit.wire.http.endpoint import HttpRefusal, while_admitted
@@ -143,24 +142,39 @@ class ReverseProxyApp:
     """Everything that clients reach through one reverse proxy."""
 
     def __init__(
-        self,
-        judge: Judge,
-        upstream: Upstream,
-        origins: Origins,
-        callers: Callers,
-        logins: ClientLogins,
+        self, guarded: Guarded, origins: Origins, callers: Callers, logins: ClientLogins
     ) -> None:
-        self._judge = judge
-        self._upstream = upstream
+        self._judge = guarded.judge
+        self._upstream = Upstream(guarded.target)
         self._origins = origins
         self._callers = callers
         self._logins = logins
-        self._paths = (OUR_PATH, upstream.target.path)
+        self._paths = (OUR_PATH, guarded.target.path)
         self._sessions = ProxySessions(lambda: self._conversation("http"))
         self._questions: Questions = {}
         self._forwarded: set[ForwardedRequest] = set()
         self._channels: SseChannels = {}
         self._attendance = Attendance()
+
+    async def serve(
+        self, sockets: list[socket.socket], limits: HttpLimits | None, announce: Callable[[], None]
+    ) -> None:
+        """Serve on these sockets until the process is told to end."""
+        routes = self._callers.login.routes
+        server = UvicornServer(
+            Starlette(routes=[*routes, Mount("/", self)]) if routes else self,
+            limits=limits,
+            on_stop=self.close,
+            on_ready=announce,
+            http=self._callers.connection,
+            lifespan="off",
+            proxy_headers=False,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        )
+        try:
+            await server.serve(sockets=sockets)
+        finally:
+            await self._upstream.close()
 
     def close(self) -> None:
         """End what would go on for as long as a client wants it."""
@@ -271,7 +285,7 @@ class ReverseProxyApp:
     async def _post(self, incoming: Incoming) -> None:
         body, message = await self._read(incoming)
         if message is None:
-            passage = await judged(self._conversation(incoming.peer), "client", body)
+            passage = await self._conversation(incoming.peer).receive_async("client", body)
             await incoming.reply.whole(400, passage.to_client or b"")
             return
         incoming = await self._identified(incoming, message)
@@ -320,7 +334,7 @@ class ReverseProxyApp:
         self._forwarded.add(forwarded)
         stayed = False
         try:
-            passage = await judged(session.conversation, "client", body, forwarded.settle)
+            passage = await session.conversation.receive_async("client", body, forwarded.settle)
             lasting = message["method"] == "subscriptions/listen"
             receive = self._while_admitted(incoming) if lasting else incoming.receive
             stayed = await self._attendance.attend(forwarded.run(passage), receive)
@@ -336,7 +350,7 @@ class ReverseProxyApp:
     ) -> None:
         """A notice, or the answer to a question: the server's, or one of ours."""
         then = self._questions.pop(str(message.get("id")), None) if "id" in message else None
-        passage = await judged(conversation, "client", body)
+        passage = await conversation.receive_async("client", body)
         if then is not None:
             then(passage)
             passage = Passage()
@@ -439,8 +453,7 @@ class Mismatch(ProtocolError):
 
 
 def _error(error: ProtocolError) -> bytes:
-    request_id = error.request_id if isinstance(error, Mismatch) else None
-    return jsonrpc.encode(jsonrpc.failure(request_id, error))
+    return failure(error.request_id if isinstance(error, Mismatch) else None, error)
 
 
 _SHUTDOWN_SECONDS = 1
@@ -453,21 +466,6 @@ CallersMaker = Callable[[str, int, Origins], Callers]
 def _to_stderr(text: str) -> None:
     sys.stderr.write(f"claw proxy: {text}\n")
     sys.stderr.flush()
-
-
-class Guarded(NamedTuple):
-    """A remote server, and who judges what is sent to it."""
-
-    target: Target
-    judge: Judge
-
-
-def open_guarded(url: str, entry: str = "", name: str = "", policy: Path | None = None) -> Guarded:
-    """The guard of a remote server, which does not listen yet."""
-    target = find_target(url, entry, name)
-    # A file of the server's is on another machine: a path can be compared as text only.
-    judge = open_judge(policy, (target.name,), Paths(), profile=profile_at(target.url))
-    return Guarded(target, judge)
 
 
 def serve_reverse_proxy(
@@ -506,39 +504,9 @@ def serve_reverse_proxy(
 
         place = ClientPlace(public_url, address[0], address[1])
         logins = ClientLogins(guarded.target, let_in, place, (OUR_PATH, guarded.target.path))
-        running = _Running(guarded.judge, Upstream(guarded.target), origins, let_in, logins)
+        app = ReverseProxyApp(guarded, origins, let_in, logins)
         try:
-            asyncio.run(running.serve(sockets, limits, announce))
+            asyncio.run(app.serve(sockets, limits, announce))
         except KeyboardInterrupt:
             return 130
         return 0
-
-
-class _Running(NamedTuple):
-    """The parts of a guard that is about to serve."""
-
-    judge: Judge
-    upstream: Upstream
-    origins: Origins
-    callers: Callers
-    logins: ClientLogins
-
-    async def serve(
-        self, sockets: list[socket.socket], limits: HttpLimits | None, announce: Callable[[], None]
-    ) -> None:
-        app = ReverseProxyApp(*self)
-        routes = self.callers.login.routes
-        running = UvicornServer(
-            Starlette(routes=[*routes, Mount("/", app)]) if routes else app,
-            limits=limits,
-            on_stop=app.close,
-            on_ready=announce,
-            http=self.callers.connection,
-            lifespan="off",
-            proxy_headers=False,
-            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-        )
-        try:
-            await running.serve(sockets=sockets)
-        finally:
-            await self.upstream.close()

@@ -15,7 +15,6 @@ import msgspec
 
 from clawkit.errors import HostError, LoginError
 from clawkit.guard.http.upstream import Target, check_address, origin_of
-from clawkit.login.decoding import decoded
 from clawkit.login.document_fetch import SECONDS, DocumentFetcher, resolved
 from clawkit.login.metadata import (
     ResourceMetadata,
@@ -25,6 +24,7 @@ from clawkit.login.metadata import (
     read_server,
     resource_places,
 )
+from clawkit.login.oauth import decoded
 from clawkit.system.addresses import Reach, is_loopback, reach_of
 
 KEPT_SECONDS = 300.0

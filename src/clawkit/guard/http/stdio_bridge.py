@@ -13,17 +13,13 @@ from pathlib import Path
 
 from clawkit.errors import AuditError, ProtocolError
 from clawkit.guard.conversation import GuardConversation
-from clawkit.guard.http.async_judge import answers, is_readable, judged
-from clawkit.guard.http.sse_client import OldSse
-from clawkit.guard.http.streamable_client import Streamable
-from clawkit.guard.http.upstream import Target, Upstream, find_target
+from clawkit.guard.http.transports import SseClient, StreamableHttpClient
+from clawkit.guard.http.upstream import Target, Upstream, open_guarded
 from clawkit.guard.journal import host_id
-from clawkit.guard.judge import Judge, open_judge
-from clawkit.guard.passages import Passage
-from clawkit.guard.policy.policy import Paths
-from clawkit.guard.profiles.profile import profile_at
+from clawkit.guard.judge import Judge
+from clawkit.guard.passages import Passage, answers, failure
+from clawkit.guard.strict_parser import is_readable
 from clawkit.system.processes import close_to_others
-from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import RequestId
 from clawkit.wire.line_io import LineReader, claim_stdio, write_all
 from clawkit.wire.threads import Workers
@@ -37,9 +33,7 @@ def run_remote(url: str, entry: str = "", name: str = "", policy: Path | None = 
     """Serve stdin and stdout until one of the two sides ends."""
     close_to_others()
     fds = claim_stdio()
-    target = find_target(url, entry, name)
-    # A file of the server's is on another machine: a path can be compared as text only.
-    judge = open_judge(policy, (target.name,), Paths(), profile=profile_at(target.url))
+    target, judge = open_guarded(url, entry, name, policy)
     problem = judge.policy.current().problem
     if problem:
         sys.stderr.write(f"claw proxy: {problem}\n")
@@ -60,8 +54,8 @@ class StdioBridge:
         self._judge = judge
         self._source, self._sink = fds
         self._conversation = GuardConversation(judge, host_id(), self._pass_on)
-        self._transport: Streamable | OldSse = (
-            OldSse(self) if target.transport == "sse" else Streamable(self)
+        self._transport: StreamableHttpClient | SseClient = (
+            SseClient(self) if target.transport == "sse" else StreamableHttpClient(self)
         )
         self._passages: asyncio.Queue[Passage | None] = asyncio.Queue()
         self._room = threading.Semaphore(_BACKLOG)
@@ -92,7 +86,7 @@ class StdioBridge:
 
     async def hear(self, line: bytes | None, request_id: RequestId | None = None) -> bool:
         """Take a message of the server; whether it is the answer to this request."""
-        passage = await judged(self._conversation, "server", line)
+        passage = await self._conversation.receive_async("server", line)
         await self._deliver(passage)
         return request_id is not None and answers(passage, request_id)
 
@@ -105,7 +99,7 @@ class StdioBridge:
 
     async def fail(self, request_id: RequestId, error: ProtocolError) -> None:
         """The server will not answer this one any more."""
-        await self.hear(jsonrpc.encode(jsonrpc.failure(request_id, error)))
+        await self.hear(failure(request_id, error))
 
     def report(self, error: Exception) -> None:
         """Say where something went wrong that should not; never with which values."""
@@ -131,7 +125,7 @@ class StdioBridge:
         self._status, self._grace = status, 0.0
         self._over.set()
 
-    async def become(self, transport: OldSse, line: bytes) -> bool:
+    async def become(self, transport: SseClient, line: bytes) -> bool:
         """Go on with another transport from this line on, if the server speaks it."""
         if await transport.open():
             return False

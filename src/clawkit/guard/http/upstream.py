@@ -8,13 +8,18 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import httpx2
 import msgspec
 
 from clawkit.errors import ClawError, HostError, InternalError, LoginError, ProtocolError
+from clawkit.guard.judge import Judge, open_judge
+from clawkit.guard.passages import failure
+from clawkit.guard.policy.paths import Paths
+from clawkit.guard.profiles.profile import profile_at
 from clawkit.guard.strict_parser import has_too_many_values
 from clawkit.settings import settings
 from clawkit.system.addresses import trusted
@@ -147,6 +152,21 @@ def _source(entry: str) -> str:
     if not entry:
         return environment
     return f"the client's entry `{entry}` as it was when it was wrapped, or {environment}"
+
+
+class Guarded(NamedTuple):
+    """A remote server, and who judges what is sent to it."""
+
+    target: Target
+    judge: Judge
+
+
+def open_guarded(url: str, entry: str = "", name: str = "", policy: Path | None = None) -> Guarded:
+    """A remote server and its judge, from what the command line says."""
+    target = find_target(url, entry, name)
+    # A file of the server's is on another machine: a path can be compared as text only.
+    judge = open_judge(policy, (target.name,), Paths(), profile=profile_at(target.url))
+    return Guarded(target, judge)
 
 
 CONNECT_SECONDS = 10.0
@@ -371,7 +391,7 @@ def answer_in(body: bytes, response: Response, request_id: RequestId, target: Ta
         return body
     found = rpc_error(body)
     if found is None:
-        return jsonrpc.encode(jsonrpc.failure(request_id, InternalError(refusal(response, target))))
+        return failure(request_id, InternalError(refusal(response, target)))
     if status in (401, 403) and (wanted := _login_wanted(response, target)):
         error = as_object(found["error"]) or {}
         told = f"{error.get('message')}: {wanted}"

@@ -89,13 +89,9 @@ class _Values:
                 self._literals.setdefault(pattern, set()).add(number)
             else:
                 globs[permit.kind].extend((glob, number) for glob in permit.globs)
-        read = {
-            "text": reader.allowed_texts,
-            "path": reader.allowed_paths,
-            "url": reader.allowed_urls,
-            "public": reader.allowed_public_urls,
-        }
-        self._read = [(read[kind], GlobIndex(each)) for kind, each in globs.items() if each]
+        self._read = [
+            (reader.allowed[kind], GlobIndex(each)) for kind, each in globs.items() if each
+        ]
 
     def hits(self, value: object) -> set[int]:
         """The conditions that a value fulfils; a list or an object fulfils none.

@@ -8,9 +8,8 @@ from typing import Any, cast
 from clawkit.guard.policy.call import EVALUATED, Call, is_judged, is_known
 from clawkit.guard.policy.conditions import AllowConditions, DenyConditions, all_named
 from clawkit.guard.policy.globs import Glob, is_any
-from clawkit.guard.policy.path_arguments import holds_path
 from clawkit.guard.policy.paths import Paths
-from clawkit.guard.policy.readings import Reader
+from clawkit.guard.policy.readings import Reader, holds_path
 from clawkit.guard.policy.rules import Argument, Rule
 from clawkit.guard.policy.spellings import folded
 

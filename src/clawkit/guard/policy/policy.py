@@ -14,7 +14,7 @@ from clawkit.guard.policy.matcher import RuleMatcher
 from clawkit.guard.policy.paths import Paths
 from clawkit.guard.policy.rules import Action, AuditOptions, EnvOptions, Place, PolicyLimits, Rule
 from clawkit.guard.policy.spellings import folded
-from clawkit.guard.scan import ScanOptions
+from clawkit.guard.scan.sanitizer import ScanOptions
 
 __all__ = ["Decision", "Paths", "Policy"]
 

@@ -237,6 +237,13 @@ class Reader:
         # A running server stays where it started, whatever becomes of the links that led there.
         own = () if self.cwd is None else (self._base(self.cwd),)
         self._bases = (*own, *self._other_bases())
+        self.allowed = {
+            "text": self.allowed_texts,
+            "path": self.allowed_paths,
+            "url": self.allowed_urls,
+            "public": self.allowed_public_urls,
+        }
+        """How a value is read for a pattern that allows, by the pattern's kind."""
 
     @property
     def inserted(self) -> str:
@@ -498,4 +505,41 @@ def is_plain(text: str) -> bool:
         and not (":" in text[:50] and scheme(text))
         and not is_address(text)
         and not has_hidden(text)
+    )
+
+
+_PATH_NAMES = frozenset(
+    {
+        *("path", "paths", "file", "files", "filename", "filenames", "dir", "directory"),
+        *("folder", "source", "destination", "src", "dst", "target", "cwd", "root"),
+    }
+)
+_PATH_ENDS = ("path", "paths", "_file", "_files", "_dir", "_directory", "_folder")
+# From the root, a home, a drive or here; or one word with a slash in it.
+_PATH = re.compile(r"(?:[/~\\]|\.\.?(?:[/\\]|\Z)|[a-z]:[/\\]|file:)|\S*[/\\]\S*\Z", re.IGNORECASE)
+
+
+def is_path_name(name: str) -> bool:
+    """Whether an argument of this name is a path, whatever stands in it."""
+    low = name.lower()
+    return low in _PATH_NAMES or low.endswith(_PATH_ENDS)
+
+
+def is_path(text: str) -> bool:
+    """Whether a server could take a text for a path; one of several lines is a text."""
+    text = text.strip()
+    return "\n" not in text and _PATH.match(text) is not None
+
+
+def holds_path(name: str, value: Any) -> bool:
+    """Whether an argument is a path, or has one in it."""
+    if is_path_name(name):
+        return True
+    if isinstance(value, str):
+        found = None if "\n" in value.strip() else inside(value)
+        return is_path(value) or (found is not None and holds_path("", found))
+    if (pairs := items(value)) is not None:
+        return any(is_path(key) or holds_path(key, each) for key, each in pairs)
+    return isinstance(value, list) and any(
+        holds_path("", each) for each in cast("list[Any]", value)
     )

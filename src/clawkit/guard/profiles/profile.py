@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clawkit.guard.policy.globs import is_wild
+from clawkit.guard.policy.parser import read_profile
 from clawkit.guard.policy.rules import Argument, Rule
-from clawkit.guard.policy_file.parser import read_profile
 from clawkit.guard.profiles.command_line import is_setting, started
 from clawkit.hosts.ledger import items
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from clawkit.guard.authoring.default_policy import write_default_policy
 from clawkit.guard.locations import policy_file
-from clawkit.guard.policy_file.parser import has_place
+from clawkit.guard.policy.parser import has_place
 from clawkit.guard.profiles.command_line import is_setting
 from clawkit.guard.profiles.profile import profile_at, profile_of
 from clawkit.hosts.discovery import SearchScope, find, host_files

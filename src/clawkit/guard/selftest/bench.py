@@ -14,8 +14,13 @@ import msgspec
 
 from clawkit.guard.selftest import verdicts
 from clawkit.guard.selftest.guard_process import GuardProcess, parsed
-from clawkit.guard.selftest.placeholders import filled
-from clawkit.guard.selftest.scratch import CANARY, SECRETS_OF_OTHER_RULES, GuardFolder, Scratch
+from clawkit.guard.selftest.scratch import (
+    CANARY,
+    SECRETS_OF_OTHER_RULES,
+    GuardFolder,
+    Scratch,
+    filled,
+)
 from clawkit.guard.selftest.verdicts import Leaked, Unclear
 from clawkit.guard.selftest.victim import LINE_ENDS
 

@@ -508,12 +508,9 @@ def _taken(dialect: Dialect, text: str, file: str, keys: KeyPath) -> str:
         if text[start : start + 1] == "[":
             return _without_table(text, start, end)
         raise _refused(file, keys, "taken out")
-    node = dialect.block(text, file)
-    for key in keys[:-1]:
-        field = node.field(key)
-        node = field.node if field else node
-    field = node.field(keys[-1])
-    if field is None:
+    node = dialect.block(text, file).at(keys[:-1])
+    field = None if node is None else node.field(keys[-1])
+    if node is None or field is None:
         raise _refused(file, keys, "taken out")
     if not node.flow and len(node.fields or ()) == 1 and len(keys) > 1:
         # A YAML table whose last line goes would be nothing, and not an empty table.

@@ -61,12 +61,9 @@ class JsonDocument(msgspec.Struct, frozen=True):
     file: str
 
     def span(self, keys: KeyPath) -> tuple[int, int]:
-        node = self.root
-        for key in keys:
-            field = node.field(key)
-            if field is None:
-                raise HostError(f"{self.file}: has no {'.'.join(keys)}")
-            node = field.node
+        node = self.root.at(keys)
+        if node is None:
+            raise HostError(f"{self.file}: has no {'.'.join(keys)}")
         return node.start, node.end
 
 

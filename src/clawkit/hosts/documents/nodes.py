@@ -37,6 +37,14 @@ class ValueNode(msgspec.Struct, frozen=True):
         found = (field for field in reversed(self.fields or ()) if field.key == key)
         return next(found, None)
 
+    def at(self, keys: KeyPath) -> ValueNode | None:
+        """What stands under the keys, if anything does."""
+        node: ValueNode | None = self
+        for key in keys:
+            field = None if node is None else node.field(key)
+            node = None if field is None else field.node
+        return node
+
 
 class Field(msgspec.Struct, frozen=True):
     """A key and its value; the key stands at `text[start:key_end]`."""

@@ -78,7 +78,8 @@ class TomlDocument(msgspec.Struct, frozen=True):
             for path, field in section.lines:
                 full = section.path + path
                 if keys[: len(full)] == full:
-                    return _inside(field.node, keys[len(full) :])
+                    found = field.node.at(keys[len(full) :])
+                    return found if found is not None and found.fields is not None else None
         return None
 
 
@@ -211,15 +212,6 @@ def _as_field(section: Section, depth: int) -> Field:
     fields = tuple(field for _, field in section.lines)
     node = ValueNode(section.start, section.end, fields=fields, flow=False)
     return Field(section.path[depth], section.start, section.header_end, node, section=True)
-
-
-def _inside(node: ValueNode, keys: KeyPath) -> ValueNode | None:
-    for key in keys:
-        field = node.field(key)
-        if field is None:
-            return None
-        node = field.node
-    return node if node.fields is not None else None
 
 
 def _key_text(raw: str) -> str:

@@ -121,14 +121,7 @@ def _asked_again(kept: KeptLogin) -> KeptLogin:
         form = {"grant_type": "refresh_token", "refresh_token": secrets.refresh_token}
         form |= {"resource": record.resource} if record.resource else {}
     try:
-        tokens = request_tokens(
-            Web(record.url),
-            record.token_endpoint,
-            record.issuer,
-            record.client,
-            secrets.client_secret,
-            form,
-        )
+        tokens = request_tokens(Web(record.url), record, secrets.client_secret, form)
     except TokenRefusedError as error:
         if error.code not in _FINAL:
             raise

@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import httpx2
 
 from clawkit.errors import LoginError
-from clawkit.login.decoding import Document, decoded
+from clawkit.login.oauth import Document, decoded
 from clawkit.system.addresses import Reach, is_loopback, origin_of, reach_of, trusted
 
 LONGEST = 256 * 1024

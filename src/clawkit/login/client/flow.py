@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import secrets as random
 from collections.abc import Callable
 from contextlib import closing, suppress
-from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
@@ -29,6 +26,7 @@ from clawkit.login.client.stored import (
 )
 from clawkit.login.client.tokens import method_for, register, request_tokens, revoke
 from clawkit.login.metadata import ServerMetadata
+from clawkit.login.oauth import pkce_challenge, with_query
 from clawkit.system.addresses import origin_of
 from clawkit.text.normalization import visible
 
@@ -134,14 +132,7 @@ def _revoked(kept: KeptLogin | None) -> str:
     web = Web(record.url)
     # Of a login with both, the refresh token ends the access token, too, but not everywhere.
     for token in filter(None, (secrets.refresh_token, secrets.access_token)):
-        revoke(
-            web,
-            record.revocation_endpoint,
-            record.issuer,
-            record.client,
-            secrets.client_secret,
-            token,
-        )
+        revoke(web, record, secrets.client_secret, token)
     return ""
 
 
@@ -167,9 +158,7 @@ def _with_credentials(
         raise LoginError("--client-credentials needs --client-id ID").of_usage()
     client, secret = _given(how.server, options, screen)
     record = _record(how, client, scope, "client_credentials")
-    tokens = request_tokens(
-        web, record.token_endpoint, record.issuer, client, secret, credentials_form(record)
-    )
+    tokens = request_tokens(web, record, secret, credentials_form(record))
     return renewed(KeptLogin(record, LoginSecrets("", "", secret)), tokens)
 
 
@@ -187,12 +176,13 @@ def _with_browser(
             "client_id": client.id,
             "redirect_uri": callback.redirect_uri,
             "state": state,
-            "code_challenge": _challenge(verifier),
+            "code_challenge": pkce_challenge(verifier),
             "code_challenge_method": "S256",
             "scope": scope,
             "resource": how.resource,
         }
-        screen.show(_address(server, asked), callback)
+        fields = {name: value for name, value in asked.items() if value}
+        screen.show(with_query(server.authorization_endpoint, fields), callback)
         code = _code(callback.wait(options.timeout), server)
         form = {
             "grant_type": "authorization_code",
@@ -203,7 +193,7 @@ def _with_browser(
         }
         sent = {name: value for name, value in form.items() if value}
         record = _record(how, client, scope)
-        tokens = request_tokens(web, server.token_endpoint, server.issuer, client, secret, sent)
+        tokens = request_tokens(web, record, secret, sent)
     return renewed(KeptLogin(record, LoginSecrets("", "", secret)), tokens)
 
 
@@ -264,18 +254,6 @@ def _given(
     if not secret and (options.client_credentials or not public):
         secret = screen.ask_secret(options.client_id)
     return ClientIdentity(options.client_id, method_for(server, has_secret=bool(secret))), secret
-
-
-def _challenge(verifier: str) -> str:
-    hashed = hashlib.sha256(verifier.encode()).digest()
-    return base64.urlsafe_b64encode(hashed).rstrip(b"=").decode()
-
-
-def _address(server: ServerMetadata, asked: dict[str, str]) -> str:
-    """Where a browser goes; what the endpoint's address has in it stays."""
-    base = server.authorization_endpoint
-    query = urlencode({name: value for name, value in asked.items() if value})
-    return f"{base}{'&' if urlsplit(base).query else '?'}{query}"
 
 
 def _code(answer: Answer, server: ServerMetadata) -> str:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from clawkit.errors import LoginError
-from clawkit.login.decoding import decoded
+from clawkit.login.oauth import decoded
 from clawkit.settings import settings
 from clawkit.system.addresses import is_loopback, origin_of
 from clawkit.system.files import keep_private, make_private, write_whole

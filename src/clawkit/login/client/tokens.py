@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import base64
 import re
 import secrets as random
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 
 from clawkit.errors import LoginError
 from clawkit.login.client.fetch import Web, WebReply, document
-from clawkit.login.client.stored import AuthMethod, ClientIdentity
-from clawkit.login.decoding import decoded
+from clawkit.login.client.stored import AuthMethod, ClientIdentity, LoginRecord
 from clawkit.login.metadata import ServerMetadata
+from clawkit.login.oauth import basic_credentials, decoded
 from clawkit.system.addresses import origin_of
 from clawkit.text.normalization import visible
 
@@ -120,15 +118,11 @@ def method_for(server: ServerMetadata, *, has_secret: bool | None) -> AuthMethod
 
 
 def request_tokens(
-    web: Web,
-    endpoint: str,
-    issuer: str,
-    client: ClientIdentity,
-    client_secret: str,
-    form: Mapping[str, str],
+    web: Web, login: LoginRecord, client_secret: str, form: Mapping[str, str]
 ) -> TokenReply:
     """Tokens for what `form` has to show."""
-    fields, headers = _with_client(client, client_secret, issuer, form)
+    endpoint = login.token_endpoint
+    fields, headers = _with_client(login, client_secret, form)
     reply = web.post_form(endpoint, "the token endpoint", fields, headers)
     if reply.status != 200:
         code, said = _said(reply, client_secret, *fields.values())
@@ -142,32 +136,30 @@ def request_tokens(
     return found
 
 
-def revoke(
-    web: Web, endpoint: str, issuer: str, client: ClientIdentity, client_secret: str, token: str
-) -> None:
+def revoke(web: Web, login: LoginRecord, client_secret: str, token: str) -> None:
     """End a token (RFC 7009); LoginError says why it may still be good."""
-    fields, headers = _with_client(client, client_secret, issuer, {"token": token})
+    endpoint = login.revocation_endpoint
+    fields, headers = _with_client(login, client_secret, {"token": token})
     reply = web.post_form(endpoint, "the revocation endpoint", fields, headers)
     if reply.status != 200:
         raise LoginError(f"{origin_of(endpoint)} does not revoke it: {_said(reply, token)[1]}")
 
 
 def _with_client(
-    client: ClientIdentity, secret: str, issuer: str, form: Mapping[str, str]
+    login: LoginRecord, secret: str, form: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """The form and the headers of a request that says who we are."""
+    client = login.client
+    # With basic credentials, too: the official Python server wants the id in the form.
+    fields = {**form, "client_id": client.id}
     if client.method == "client_secret_basic":
-        pair = f"{quote(client.id, safe='')}:{quote(secret, safe='')}"
-        # The official Python server wants the id in the form, too.
-        fields = {**form, "client_id": client.id}
-        return fields, {"authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+        return fields, {"authorization": basic_credentials(client.id, secret)}
     if client.method == "client_secret_post":
-        return {**form, "client_id": client.id, "client_secret": secret}, {}
+        fields["client_secret"] = secret
     if client.method == "private_key_jwt":
-        assertion = _assertion(client, issuer)
-        proof = {"client_assertion_type": ASSERTION, "client_assertion": assertion}
-        return {**form, "client_id": client.id, **proof}, {}
-    return {**form, "client_id": client.id}, {}
+        fields["client_assertion_type"] = ASSERTION
+        fields["client_assertion"] = _assertion(client, login.issuer)
+    return fields, {}
 
 
 def _assertion(client: ClientIdentity, issuer: str) -> str:

@@ -324,7 +324,7 @@ def _public_host(options: LoginOptions) -> str:
 
 
 def _logins(store: BeingStore, options: LoginOptions, listens: tuple[str, int]) -> GateMaker:
-    from clawkit.login.packages import need_packages
+    from clawkit.login import need_packages
 
     need_packages()
     from clawkit.login.resources import address_of

@@ -9,8 +9,7 @@ from typing import Any
 
 from clawkit.guard.selftest.bench import Bench
 from clawkit.guard.selftest.guard_process import cpu_seconds, peak_memory
-from clawkit.guard.selftest.placeholders import BAD, GOOD
-from clawkit.guard.selftest.scratch import CANARY
+from clawkit.guard.selftest.scratch import BAD, CANARY, GOOD
 from clawkit.guard.selftest.verdicts import (
     Leaked,
     Unclear,

@@ -10,7 +10,7 @@ from typing import Any
 
 from clawkit.guard.selftest.bench import Bench, Mark
 from clawkit.guard.selftest.guard_process import parsed
-from clawkit.guard.selftest.placeholders import EVIL_PARTS, INJECTION, SECRETS
+from clawkit.guard.selftest.scratch import EVIL_PARTS, INJECTION, SECRETS
 from clawkit.guard.selftest.verdicts import Hung, Leaked, Unclear, require_clear_error, strings
 
 _RECORDED_WITHIN = 2.0

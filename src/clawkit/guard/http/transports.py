@@ -1,10 +1,12 @@
-"""A Streamable HTTP client for both eras, which resumes streams that break off."""
+"""Clients of a remote MCP server: Streamable HTTP of both eras, and the old HTTP+SSE."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from typing import TYPE_CHECKING, NamedTuple, cast
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from clawkit.errors import InternalError, InvalidRequestError
 from clawkit.guard.http.mirrored_headers import (
@@ -15,9 +17,8 @@ from clawkit.guard.http.mirrored_headers import (
     mirrors_of,
     modern_version,
 )
-from clawkit.guard.http.outbox import READY, UpstreamOutbox
-from clawkit.guard.http.sse_client import OldSse
 from clawkit.guard.http.upstream import (
+    ANSWER_SECONDS,
     BOTH,
     BROKEN,
     EVENT_STREAM,
@@ -37,6 +38,219 @@ from clawkit.wire.jsonrpc import Message, RequestId, as_object
 
 if TYPE_CHECKING:
     from clawkit.guard.http.stdio_bridge import StdioBridge
+
+READY = "notifications/initialized"
+_READY_SECONDS = 2.0
+_MOST = 1000
+
+Post = Callable[[Message, bytes], Awaitable[None]]
+Drop = Callable[[str, bytes], None]
+Report = Callable[[Exception], None]
+
+
+class UpstreamOutbox:
+    """Sends notifications and answers in order, in two queues, so that none waits for a slow
+    request, nor an answer for a slow notification."""
+
+    def __init__(self, post: Post, drop: Drop, report: Report) -> None:
+        self._notices = _Lane(self._post, drop, report)
+        self._answers = _Lane(post, drop, report)
+        self._told = post
+        self._ready = asyncio.Event()
+        self._ready.set()
+
+    def put(self, message: Message, line: bytes) -> None:
+        """Send a notice, or the answer to a question, as soon as it is its turn."""
+        if message.get("method") == READY:
+            self._ready.clear()
+        lane = self._notices if "method" in message else self._answers
+        lane.put(message, line)
+
+    async def wait_until_ready(self, method: str) -> None:
+        """Servers refuse what comes before they know that the client is ready; not for long."""
+        if method == "ping":
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_READY_SECONDS):
+                await self._ready.wait()
+
+    async def flush(self) -> None:
+        await self._notices.flush()
+        await self._answers.flush()
+
+    async def close(self) -> None:
+        await self._notices.close()
+        await self._answers.close()
+
+    async def _post(self, message: Message, line: bytes) -> None:
+        try:
+            await self._told(message, line)
+        finally:
+            if message["method"] == READY:
+                self._ready.set()
+
+
+class _Lane:
+    def __init__(self, post: Post, drop: Drop, report: Report) -> None:
+        self._post = post
+        self._drop = drop
+        self._report = report
+        self._waiting: asyncio.Queue[tuple[Message, bytes]] = asyncio.Queue(_MOST)
+        self._task: asyncio.Task[None] | None = None
+
+    def put(self, message: Message, line: bytes) -> None:
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._work())
+        try:
+            self._waiting.put_nowait((message, line))
+        except asyncio.QueueFull:
+            self._drop(f"{_MOST} messages wait for the server already", line)
+
+    async def flush(self) -> None:
+        await self._waiting.join()
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _work(self) -> None:
+        while True:
+            message, line = await self._waiting.get()
+            try:
+                await self._post(message, line)
+            except Exception as error:  # noqa: BLE001 - what comes after it is sent all the same
+                self._report(error)
+                self._drop(f"could not be sent: {type(error).__name__}", line)
+            finally:
+                self._waiting.task_done()
+
+
+_OPENING_SECONDS = 30.0
+
+
+class SseClient:
+    """HTTP+SSE: one stream to read, opened by the first message, and one address to post to."""
+
+    def __init__(self, bridge: StdioBridge) -> None:
+        self._bridge = bridge
+        self._upstream = bridge.upstream
+        self._address = ""
+        self._opened: asyncio.Future[str] | None = None
+        self._answered = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._outbox = UpstreamOutbox(self._tell, bridge.dropped, bridge.report)
+
+    async def send(self, line: bytes) -> None:
+        """Send a message. The next one may be sent before this one, a request, has arrived."""
+        message = jsonrpc.decode(line)
+        request_id = jsonrpc.reply_id(message) if "method" in message else None
+        problem = await self.open()
+        if problem:
+            await self._not_sent(line, request_id, problem)
+            return
+        if request_id is None:
+            self._outbox.put(message, line)
+            return
+        task = self._start(self._request(message, line, request_id))
+        if message["method"] == "initialize":
+            await asyncio.wait((task,))
+
+    async def open(self) -> str:
+        """Listen to the server, if nobody does yet; why that is not possible."""
+        if self._address:
+            return ""
+        self._opened = asyncio.get_running_loop().create_future()
+        self._start(self._hear_all(self._opened))
+        try:
+            async with asyncio.timeout(_OPENING_SECONDS):
+                return await self._opened
+        except TimeoutError:
+            return f"{self._upstream.target.origin} names no address for messages"
+
+    async def finish(self) -> None:
+        while self._bridge.in_flight():
+            self._answered.clear()
+            await self._answered.wait()
+        await self._outbox.flush()
+
+    async def close(self) -> None:
+        await self._outbox.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _hear_all(self, opened: asyncio.Future[str]) -> None:
+        problem = ""
+        try:
+            async with self._upstream.ask("GET", {"accept": EVENT_STREAM}) as response:
+                problem = await self._follow(response, opened)
+        except UpstreamError as error:
+            problem = error.reason
+        except Exception as error:  # noqa: BLE001 - without this stream nothing is ever answered
+            self._bridge.report(error)
+            problem = BROKEN
+        if not opened.done():
+            opened.set_result(problem)
+        else:
+            await self._bridge.lost(problem)
+
+    async def _follow(self, response: Response, opened: asyncio.Future[str]) -> str:
+        """Pass on the events of the stream; why it ended."""
+        if response.status_code != 200 or kind_of(response) != EVENT_STREAM:
+            return refusal(response, self._upstream.target)
+        async for event in events_of(response, self._bridge.limit):
+            if event.kind == b"endpoint":
+                problem = self._meet(event)
+                if problem:
+                    return problem
+                if not opened.done():
+                    opened.set_result("")
+            elif event.is_message:
+                await self._bridge.hear(event.data)
+                self._answered.set()
+            elif event.data:
+                self._bridge.dropped("an event that is no message", event.data)
+        return "The server ended the stream"
+
+    def _meet(self, event: SseEvent) -> str:
+        """Where messages go, once and for all, and only to the server itself."""
+        address = self._upstream.target.at_home((event.data or b"").decode(errors="replace"))
+        if address is None or self._address:
+            return "The server names an address for messages that is not its own"
+        self._address = address
+        return ""
+
+    async def _request(self, message: Message, line: bytes, request_id: RequestId) -> None:
+        try:
+            await self._outbox.wait_until_ready(message["method"])
+            problem = await self._upstream.tell(
+                BOTH, line, url=self._address, patience=ANSWER_SECONDS
+            )
+        except Exception as error:  # noqa: BLE001 - a client that gets no answer waits for ever
+            self._bridge.report(error)
+            problem = BROKEN
+        if problem:
+            await self._not_sent(line, request_id, problem)
+
+    async def _tell(self, _: Message, line: bytes) -> None:
+        problem = await self._upstream.tell(BOTH, line, url=self._address)
+        if problem:
+            await self._not_sent(line, None, problem)
+
+    async def _not_sent(self, line: bytes, request_id: RequestId | None, problem: str) -> None:
+        if request_id is None:
+            self._bridge.dropped(problem, line)
+        else:
+            await self._bridge.fail(request_id, InternalError(problem))
+            self._answered.set()
+
 
 _PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
@@ -95,8 +309,8 @@ class UpstreamRequest(NamedTuple):
     listens: bool
 
 
-class Streamable:
-    """One connection: its session, its revision, and the requests that are on their way."""
+class StreamableHttpClient:
+    """Streamable HTTP: a session, its revision, and requests whose broken streams are resumed."""
 
     def __init__(self, bridge: StdioBridge) -> None:
         self._bridge = bridge
@@ -206,7 +420,7 @@ class Streamable:
             return "The server ended the stream before the answer"
         body = await whole(response, self._bridge.limit)
         if message["method"] == "initialize" and _speaks_old(status, body):
-            resumption.answered = await self._bridge.become(OldSse(self._bridge), line)
+            resumption.answered = await self._bridge.become(SseClient(self._bridge), line)
             return refusal(response, target)
         answer = answer_in(body, response, message["id"], target)
         await self._hear(answer, resumption, message)

@@ -10,6 +10,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from clawkit.errors import PolicyError
+from clawkit.guard.policy import value_checks as checks
 from clawkit.guard.policy.policy import Policy
 from clawkit.guard.policy.rules import (
     Action,
@@ -22,9 +23,8 @@ from clawkit.guard.policy.rules import (
     Rule,
 )
 from clawkit.guard.policy.urls import PUBLIC
-from clawkit.guard.policy_file import checks
-from clawkit.guard.policy_file.checks import TomlLines, ValuePosition
-from clawkit.guard.scan import ScanOptions
+from clawkit.guard.policy.value_checks import TomlLines, ValuePosition
+from clawkit.guard.scan.sanitizer import ScanOptions
 
 _SECTIONS = ("rule", "scan", "env", "limits", "audit", "profile")
 _FIELDS = (
@@ -66,6 +66,15 @@ def read_policy(text: str, file: str, profile: tuple[Rule, ...] = ()) -> Policy:
             if "profile" in rule
         },
     )
+
+
+def decoded_policy(content: bytes, file: str) -> str:
+    """The text of a file. Raises PolicyError with the line that is not UTF-8."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise PolicyError(file, line, "not UTF-8; save the file as UTF-8") from None
 
 
 def _parse(text: str, file: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clawkit.errors import LoginError
-from clawkit.login.decoding import decoded
+from clawkit.login.oauth import decoded
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from clawkit.errors import PolicyError
+from clawkit.guard.policy.parser import decoded_policy, read_policy
 from clawkit.guard.policy.policy import Policy
 from clawkit.guard.policy.rules import BASE_ENVIRONMENT, EnvOptions, Rule
-from clawkit.guard.policy_file.parser import read_policy
 
 # A file that is written twice within one tick of its clock can look unchanged.
 _TICK = 100_000_000
@@ -87,7 +87,7 @@ class PolicyFile:
         if self._fresh is not None and self._fresh.policy.digest == digest:
             return self._fresh.policy.alone()
         try:
-            text = _decoded(content, str(self.path))
+            text = decoded_policy(content, str(self.path))
             return read_policy(text, str(self.path), self._profile)
         except PolicyError as error:
             return _broken(error, digest)
@@ -109,14 +109,6 @@ class PolicyFile:
         )
         # One that was there and is gone may have denied more than calls.
         return Policy(problem=problem, closed="table" if self._read is None else "everything")
-
-
-def _decoded(content: bytes, file: str) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise PolicyError(file, line, "not UTF-8; save the file as UTF-8") from None
 
 
 def _broken(error: PolicyError, digest: str) -> Policy:
