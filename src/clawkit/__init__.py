@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from clawkit.claude import *  # noqa: F403 - it says what that is in its __all__
     from clawkit.errors import ClawError, CliError
     from clawkit.tools.decorator import claw_tool
-    from clawkit.tools.registry import SdkMcpServer, SdkMcpServerRegistry
     from clawkit.tools.results import Media, ToolContent, ToolResult
     from clawkit.tools.schema.constraints import Field
-    from clawkit.tools.server import SdkMcpServerImpl, Server
+    from clawkit.tools.server import SdkMcpServer, SdkMcpServerImpl, SdkMcpServerRegistry, Server
     from clawkit.tools.tool import SdkMcpTool, ToolHandler
     from clawkit.wire.calls import Limits
     from clawkit.wire.context import Context
@@ -28,10 +27,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "errors": ("ClawError", "CliError"),
     "tools.decorator": ("claw_tool",),
-    "tools.registry": ("SdkMcpServer", "SdkMcpServerRegistry"),
     "tools.results": ("Media", "ToolContent", "ToolResult"),
     "tools.schema.constraints": ("Field",),
-    "tools.server": ("SdkMcpServerImpl", "Server"),
+    "tools.server": ("SdkMcpServer", "SdkMcpServerImpl", "SdkMcpServerRegistry", "Server"),
     "tools.tool": ("SdkMcpTool", "ToolHandler"),
     "wire.calls": ("Limits",),
     "wire.context": ("Context",),

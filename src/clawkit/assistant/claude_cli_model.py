@@ -48,9 +48,8 @@ from clawkit.models.protocol import (
 )
 from clawkit.models.provider_errors import ProviderIdentity, WrongAddressError
 from clawkit.system.files import make_private
-from clawkit.tools.registry import SdkMcpServerRegistry
 from clawkit.tools.results import ToolContent, ToolResult
-from clawkit.tools.server import SdkMcpServerImpl
+from clawkit.tools.server import SdkMcpServerImpl, SdkMcpServerRegistry
 from clawkit.tools.tool import SdkMcpTool, ToolOptions
 from clawkit.wire.context import Context
 from clawkit.wire.jsonrpc import as_object

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from clawkit.assistant import token_estimate
-from clawkit.assistant.media.framed import frame_of
+from clawkit.assistant.media.prompt_parts import frame_of
 from clawkit.assistant.toolbox.tool_source import CallResult
 from clawkit.models.protocol import Message, Part, Text, ToolCall, ToolOutcome, ToolSpec
 from clawkit.text.tokenizer import asked, folded

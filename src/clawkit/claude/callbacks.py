@@ -22,8 +22,7 @@ from clawkit.claude.permissions import (
     server_in,
 )
 from clawkit.errors import ControlError
-from clawkit.tools.registry import SdkMcpServerRegistry
-from clawkit.tools.server import SdkMcpServerImpl
+from clawkit.tools.server import SdkMcpServerImpl, SdkMcpServerRegistry
 from clawkit.wire.jsonrpc import Message, as_object
 from clawkit.wire.session import Session
 

@@ -48,7 +48,7 @@ from clawkit.claude.options import (
 from clawkit.claude.process import CliProcess
 from clawkit.claude.tool_names import unmatched_names
 from clawkit.errors import CliEndedError, CliError, CliGarbageError, CliSilentError
-from clawkit.tools.registry import SdkMcpServerRegistry
+from clawkit.tools.server import SdkMcpServerRegistry
 
 if TYPE_CHECKING:
     from clawkit.claude.policy_gate import PolicyGate

@@ -23,6 +23,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from clawkit.assistant.sessions import message_rows, queries, turn_queue
 from clawkit.assistant.sessions.database import PATIENCE, SessionDatabase
 from clawkit.assistant.sessions.message_rows import encode
+from clawkit.assistant.sessions.queries import prune_if_due
 from clawkit.assistant.sessions.records import (
     LAST,
     Saved,
@@ -30,7 +31,6 @@ from clawkit.assistant.sessions.records import (
     SessionInfo,
     Stretch,
 )
-from clawkit.assistant.sessions.retention import prune_if_due
 from clawkit.assistant.sessions.turn_queue import QueuePosition, TurnTicket, check_key
 from clawkit.errors import StoreError
 from clawkit.models.protocol import Message, Usage

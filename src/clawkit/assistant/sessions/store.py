@@ -28,16 +28,18 @@ from clawkit.assistant.sessions.database import (
 from clawkit.assistant.sessions.message_rows import StoredFile, StoredImage, decode_parts
 from clawkit.assistant.sessions.queries import (
     COLUMNS,
+    DAYS,
     Row,
     SessionPage,
     StoredMedia,
     forget,
+    give_back_space,
     image_data,
+    prune,
     saved,
 )
 from clawkit.assistant.sessions.records import LAST, Saved, SessionInfo, Transcript
 from clawkit.assistant.sessions.repair import left_problem
-from clawkit.assistant.sessions.retention import DAYS, give_back_space, prune
 from clawkit.errors import SessionError, StoreError
 from clawkit.memory.store.salvage import is_emptied, missing_parts
 from clawkit.models.protocol import File, Image, Text

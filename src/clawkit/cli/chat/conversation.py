@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from clawkit.assistant.callbacks import AssistantReply, MessageContext, combine
-from clawkit.assistant.command_words import Name, parse_command
+from clawkit.assistant.chat_commands import Name, parse_command
 from clawkit.assistant.config import Config
 from clawkit.assistant.media.inbound import attachment_from_file, attachments_from_files
 from clawkit.assistant.prompt import said
