@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from clawkit.wire.line_io import open_closed_streams
 
@@ -15,6 +16,12 @@ def main() -> None:
         sys.exit(130)
 
 
+def program() -> str:
+    """The name this was started by; a module run by Python is `claw`."""
+    name = Path(sys.argv[0]).stem.lower()
+    return "claw" if name == "__main__" else name
+
+
 def _main() -> None:
     open_closed_streams()
     arguments = sys.argv[1:]
@@ -24,23 +31,23 @@ def _main() -> None:
 
         sys.exit(serve_file(arguments[1]))
     if arguments[:1] == ["mcp-server"]:
-        from clawkit.cli.mcp_server import mcp_server, quick_verbose
+        from clawkit.cli.mcp_server import quick_verbose, serve_assistant
 
         verbose = quick_verbose(arguments[1:])
         if verbose is not None:
-            sys.exit(mcp_server(verbose=verbose))
+            sys.exit(serve_assistant(verbose=verbose))
     if arguments[:1] == ["proxy"]:
-        from clawkit.cli.proxy import proxy, quick_request
+        from clawkit.cli.proxy import quick_request, run_guard
 
         request = quick_request(arguments[1:])
         if request is not None:
-            sys.exit(proxy(request))
+            sys.exit(run_guard(request))
     if arguments[:1] == ["__complete"]:
         from clawkit.cli.completion.candidates import complete
 
         sys.exit(complete(arguments[1:]))
-    from clawkit.cli.app import run
-    from clawkit.cli.output import checked_stdout
+    from clawkit.cli.app import app
+    from clawkit.cli.commands import checked_stdout
 
     with checked_stdout():
-        run()
+        app(prog_name=program())

@@ -1,8 +1,9 @@
-"""What every command is run by: errors as lines, Ctrl-C, output as text or JSON, shared options."""
+"""What every command is run by: errors as lines, Ctrl-C, checked output, JSON, shared options."""
 
 from __future__ import annotations
 
 import inspect
+import io
 import json
 import os
 import re
@@ -12,17 +13,18 @@ from contextlib import contextmanager
 from functools import wraps
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast, get_type_hints
 
 import typer
 from typer.core import TyperGroup
 
-from clawkit.cli.output import print_json
+from clawkit.cli import program
 from clawkit.errors import ClawError
 from clawkit.text.normalization import visible
+from clawkit.version import __version__
 
 if TYPE_CHECKING:
-    from io import TextIOWrapper
+    from _typeshed import ReadableBuffer
 
 INTERRUPTED = 130
 MAX_CONNECTIONS = 1000
@@ -79,6 +81,13 @@ TrustedProxy = Annotated[
 ]
 
 
+def print_version(wanted: bool) -> None:
+    """What `--version` does."""
+    if wanted:
+        print(f"clawkit {__version__}")
+        raise typer.Exit
+
+
 def port_option(help: str) -> Any:
     """An option that takes a port."""
     return typer.Option(metavar="PORT", min=0, max=65535, help=help)
@@ -116,7 +125,7 @@ class CommandGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         # What is shown is what somebody wrote, and not every terminal can print it.
-        cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
+        cast("io.TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -138,8 +147,12 @@ class CommandGroup(TyperGroup):
 def with_options(
     name: str, make: Callable[..., object]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command the options of the function `make`; what that returns is its `name`."""
-    made_of = inspect.signature(make, eval_str=True).parameters
+    """Gives a command the options of a function or Struct; what that makes is its `name`."""
+    types = get_type_hints(make, include_extras=True)
+    made_of = {
+        one.name: one.replace(annotation=types[one.name])
+        for one in inspect.signature(make).parameters.values()
+    }
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
         del command.__annotations__[name]  # which is no option, and may be imported later
@@ -252,3 +265,76 @@ def confirm(question: str, nothing: str, advice: str, lines: Iterable[str]) -> N
     if not typer.confirm(question, default=False):
         print(nothing)
         raise typer.Exit(1)
+
+
+class _Output(io.FileIO):
+    """Standard output, which fails once: what comes after that has nowhere to go."""
+
+    problem: OSError | None = None
+    left = False
+    """Whether its reader has gone."""
+
+    def write(self, b: ReadableBuffer, /) -> int:
+        if self.problem is not None:
+            return memoryview(b).nbytes
+        try:
+            return cast("int", super().write(b))
+        except BrokenPipeError:  # a reader may leave; commands know that
+            self.left = True
+            raise
+        except OSError as error:
+            self.problem = error
+            raise
+
+
+@contextmanager
+def checked_stdout() -> Generator[None]:
+    """Run a command; where its output cannot be written, say so and exit with status 1.
+
+    Where its reader has gone it has seen enough: that is status 0, whoever noticed it.
+    """
+    usual = cast("io.TextIOWrapper", sys.stdout)
+    if usual.isatty():
+        yield
+        return
+    output = _Output(usual.fileno(), "w", closefd=False)
+    stream = sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(output),
+        encoding=usual.encoding,
+        errors=usual.errors,
+        line_buffering=usual.line_buffering or usual.write_through,
+    )
+    try:
+        yield
+    except (OSError, SystemExit) as error:
+        if output.left:
+            sys.exit(0)
+        if output.problem is None or isinstance(error, SystemExit):
+            raise
+    finally:
+        _flush(stream)
+        if output.problem is not None:
+            _fail(output.problem)
+
+
+def _flush(stream: io.TextIOWrapper) -> None:
+    """Now, and not when Python ends: then it is too late to say anything."""
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        # Whoever read it has seen enough; what is left in the buffer has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except OSError:
+        pass  # it is kept as the problem
+
+
+def _fail(problem: OSError) -> None:
+    why = problem.strerror or type(problem).__name__
+    print(f"{program()}: cannot write to stdout: {why}", file=sys.stderr)
+    sys.exit(1)
+
+
+def print_json(value: object) -> None:
+    import msgspec
+
+    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

@@ -24,9 +24,8 @@ from clawkit.assistant.config import read_config
 from clawkit.assistant.memory.place import MemoryPlace, is_address, opened
 from clawkit.assistant.model_choice import choose, is_chosen, known_providers
 from clawkit.assistant.model_discovery import suggestion
-from clawkit.cli.commands import AsJson
+from clawkit.cli.commands import AsJson, print_json
 from clawkit.cli.memory.elsewhere import TOKEN_VARIABLE
-from clawkit.cli.output import print_json
 from clawkit.cli.tables import at_home, print_rows
 from clawkit.cli.wrap import DryRun
 from clawkit.errors import ClawError, HostError

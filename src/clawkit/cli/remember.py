@@ -19,9 +19,8 @@ from clawkit.cli.being.opened_store import (
     say_missing,
     say_removed,
 )
-from clawkit.cli.commands import AsJson, CommandFailure, print_lines
+from clawkit.cli.commands import AsJson, CommandFailure, print_json, print_lines
 from clawkit.cli.memory.elsewhere import Asked, print_recalled, remote_being
-from clawkit.cli.output import print_json
 from clawkit.memory.tokens import Caller
 from clawkit.text.normalization import visible
 

@@ -27,7 +27,7 @@ _DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
 
 def harmless(text: str) -> str:
     """A text of several lines in which every character only shows itself."""
-    from clawkit.guard.scan import visible
+    from clawkit.text.normalization import visible
 
     lines = text.replace("\r\n", "\n").split("\n")
     return "\n".join(
@@ -188,7 +188,7 @@ class ReplyScreen(Callbacks):
         if self._notes is None:
             return
         from clawkit.assistant.redaction import redact
-        from clawkit.guard.scan import visible
+        from clawkit.text.normalization import visible
 
         self.pause()
         aside(visible(redact(text), _LONGEST_NOTE), self._notes)

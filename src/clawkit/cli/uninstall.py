@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 import typer
 
-from clawkit.cli.commands import AsJson, Yes, confirm
-from clawkit.cli.output import print_json
+from clawkit.cli.commands import AsJson, Yes, confirm, print_json
 from clawkit.cli.tables import at_home, print_rows, row_lines, table_lines
 from clawkit.cli.wrap import DryRun, Project
 from clawkit.guard.locations import policy_file

@@ -10,8 +10,7 @@ import typer
 from clawkit.assistant.memory.place import MemoryPlace, opened
 from clawkit.cli.being.opened_store import StoreOption
 from clawkit.cli.being.output import day
-from clawkit.cli.commands import AsJson, CommandFailure, Yes, command_group, confirm
-from clawkit.cli.output import print_json
+from clawkit.cli.commands import AsJson, CommandFailure, Yes, command_group, confirm, print_json
 from clawkit.cli.tables import ago, print_table
 from clawkit.login import grants, identities, people
 from clawkit.login.packages import need_packages

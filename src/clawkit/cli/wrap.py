@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from clawkit.cli.commands import AsJson, Project
-from clawkit.cli.output import print_json
+from clawkit.cli.commands import AsJson, Project, print_json
 from clawkit.cli.tables import at_home, print_rows
 from clawkit.guard.profiles.prospect import (
     BASE,
@@ -21,13 +20,13 @@ from clawkit.guard.profiles.prospect import (
     guard_servers,
     ready_policy,
 )
-from clawkit.guard.scan import redact_secrets
 from clawkit.hosts.clients import client_called
 from clawkit.hosts.discovery import SearchScope
 from clawkit.hosts.discovery import status as server_status
 from clawkit.hosts.wrap import EntryChange, Report
 from clawkit.hosts.wrap import unwrap as unwrap_servers
 from clawkit.text.normalization import visible
+from clawkit.text.secrets import redact_secrets
 
 ServerName = Annotated[
     str | None, typer.Argument(metavar="SERVER", help="The server's name in the client's file.")

@@ -108,7 +108,7 @@ def _live() -> int:
 def _print_asks(asks: list[Ask]) -> None:
     from clawkit.guard.approvals_view import is_whole
     from clawkit.guard.call_display import call_lines
-    from clawkit.guard.scan import visible
+    from clawkit.text.normalization import visible
 
     for ask in asks:
         left = f"{max(0, round(ask.deadline - time.time()))} s left"

@@ -31,8 +31,8 @@ from clawkit.guard.approvals_view import (
 )
 from clawkit.guard.call_display import call_lines, rows, spelled
 from clawkit.guard.pending_approvals import FOR_ALL
-from clawkit.guard.scan import visible
 from clawkit.guard.shared_view import View
+from clawkit.text.normalization import visible
 
 CALM = 0.6
 """Seconds in which no answer counts after the question on the screen changed by itself."""

@@ -30,9 +30,9 @@ from clawkit.cli.commands import (
     CommandFailure,
     Overwrite,
     output_file,
+    print_json,
     require_new,
 )
-from clawkit.cli.output import print_json
 from clawkit.cli.tables import print_facts
 from clawkit.memory import being_store, bundle, secret_filter
 from clawkit.memory.being_store import BeingStore

@@ -32,11 +32,11 @@ from clawkit.cli.commands import (
     confirm,
     output_file,
     pass_on,
+    print_json,
     print_lines,
     require_new,
 )
 from clawkit.cli.memory import elsewhere, output
-from clawkit.cli.output import print_json
 from clawkit.errors import ClawError
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.erasure import deletion

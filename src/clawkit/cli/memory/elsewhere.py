@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clawkit.assistant.api_keys import Keys
-from clawkit.cli.commands import CommandFailure, print_lines
-from clawkit.cli.output import print_json
+from clawkit.cli.commands import CommandFailure, print_json, print_lines
 from clawkit.memory.details import DetailsRequest
 
 if TYPE_CHECKING:
