@@ -31,7 +31,7 @@ from clawkit.assistant.sessions.async_store import AsyncSessionStore
 from clawkit.assistant.sessions.records import SessionHistory
 from clawkit.assistant.summaries import compacted
 from clawkit.errors import ContextTooLongError, ModelError, StoreError, ToolTimeoutError
-from clawkit.models.message_history import unanswered, unknown_outcome
+from clawkit.models.messages import unanswered, unknown_outcome, unreadable
 from clawkit.models.protocol import (
     Called,
     File,
@@ -49,7 +49,6 @@ from clawkit.models.protocol import (
     Usage,
 )
 from clawkit.models.retries import answer
-from clawkit.models.tool_calls import unreadable
 
 if TYPE_CHECKING:
     from clawkit.assistant.media.transcription import Transcriber

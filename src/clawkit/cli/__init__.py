@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from clawkit.wire.line_io import open_closed_streams
 
@@ -14,12 +13,6 @@ def main() -> None:
         _main()
     except KeyboardInterrupt:  # while something is imported: a command that runs says more
         sys.exit(130)
-
-
-def program() -> str:
-    """The name this was started by; a module run by Python is `claw`."""
-    name = Path(sys.argv[0]).stem.lower()
-    return "claw" if name == "__main__" else name
 
 
 def _main() -> None:
@@ -48,6 +41,7 @@ def _main() -> None:
         sys.exit(complete(arguments[1:]))
     from clawkit.cli.app import app
     from clawkit.cli.commands import checked_stdout
+    from clawkit.settings import program
 
     with checked_stdout():
         app(prog_name=program())

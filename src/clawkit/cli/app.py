@@ -62,6 +62,7 @@ _FILES = {
     "logout": "login",
     "recall": "remember",
     "ui": "console",
+    "uninstall": "install",
     "unwrap": "wrap",
     **dict.fromkeys(("serve", "mcp-server", "proxy"), "servers"),
 }

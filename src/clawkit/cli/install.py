@@ -1,4 +1,4 @@
-"""`claw install`: our servers in the config files of MCP clients, and out of them.
+"""`claw install` and `claw uninstall`: our servers in the config files of MCP clients, or out.
 
 That is the assistant's, the memory's with `--being`, or that of a Python file with tools.
 """
@@ -10,7 +10,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, redirect_stdout, suppress
 from pathlib import Path
 from typing import Annotated
@@ -24,13 +24,15 @@ from clawkit.assistant.config import read_config
 from clawkit.assistant.memory.place import MemoryPlace, is_address, opened
 from clawkit.assistant.model_choice import choose, is_chosen, known_providers
 from clawkit.assistant.model_discovery import suggestion
-from clawkit.cli.commands import AsJson, print_json
+from clawkit.cli.commands import AsJson, Yes, confirm, print_json
 from clawkit.cli.memory.elsewhere import TOKEN_VARIABLE
-from clawkit.cli.tables import at_home, print_rows
-from clawkit.cli.wrap import DryRun
+from clawkit.cli.tables import at_home, change_row, print_rows, row_lines, table_lines
+from clawkit.cli.wrap import DryRun, Project
 from clawkit.errors import ClawError, HostError
+from clawkit.guard.locations import policy_file
 from clawkit.hosts import installation
 from clawkit.hosts.clients import ClientApp, client_called
+from clawkit.hosts.discovery import SearchScope
 from clawkit.hosts.installation import (
     InstallOrder,
     InstallOutcome,
@@ -40,7 +42,9 @@ from clawkit.hosts.installation import (
     memory_order,
     survey,
 )
-from clawkit.system.addresses import check_address
+from clawkit.hosts.removal import Removal, RemovalReport, remove_everything
+from clawkit.settings import program, settings
+from clawkit.system.addresses import check_address, shown_address
 from clawkit.text.normalization import visible
 from clawkit.tools.loader import load_server, split_target
 
@@ -144,7 +148,7 @@ def _order(
         return memory_order(being, name, project, dry_run=dry_run)
     if file is not None:
         return file_order(file, name, project, dry_run=dry_run)
-    brand = "clawdbot" if Path(sys.argv[0]).stem == "clawdbot" else "openclaw"
+    brand = "clawdbot" if program() == "clawdbot" else "openclaw"
     return assistant_order(name, brand, project, dry_run=dry_run)
 
 
@@ -190,7 +194,9 @@ def _print_outcomes(outcomes: Sequence[InstallOutcome], order: InstallOrder) -> 
             _print_text(outcome)
     print_rows(
         [
-            (_verb(one, order), order.name, one.client, at_home(one.file), one.note)
+            change_row(
+                one.action, order.name, one.client, one.file, one.note, dry_run=order.dry_run
+            )
             for one in outcomes
         ]
     )
@@ -232,11 +238,6 @@ def _print_text(outcome: InstallOutcome) -> None:
     print()
 
 
-def _verb(outcome: InstallOutcome, order: InstallOrder) -> str:
-    would = order.dry_run and outcome.action in _DONE
-    return f"would be {outcome.action}" if would else outcome.action
-
-
 def _list(order: InstallOrder, file: str | None, *, as_json: bool) -> None:
     found = survey(order)
     if as_json:
@@ -274,3 +275,86 @@ def _claude_command(order: InstallOrder) -> str:
         header = f'--header "Authorization: Bearer ${TOKEN_VARIABLE}"'
         return f"claude mcp add --scope {scope} --transport http {place} {header}"
     return f"claude mcp add --scope {scope} {shlex.quote(order.name)} -- {shlex.join(order.argv)}"
+
+
+_NOTHING = "No client on this machine has anything of ours."
+
+
+class Remaining(msgspec.Struct, frozen=True):
+    """Something of ours that is on this machine and belongs to no client."""
+
+    place: str
+    what: str
+
+
+def uninstall(
+    project: Project = Path(),
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take everything of ours out of every MCP client again.
+
+    That is the assistant, memories and tools; servers behind the guard go on without it. An entry
+    with variables that somebody wrote by hand is left to you. What you told the assistant, memories
+    and settings stay, and it is said where.
+    """
+    scope = SearchScope(None, project)
+    plan = remove_everything(scope, dry_run=True)
+    if not dry_run and not yes and _done(plan):
+        lines = [*row_lines(_rows(plan.removals, would=True)), ""]
+        confirm("Take these out?", "Nothing was changed.", "give --yes or --dry-run", lines)
+    report = plan if dry_run else remove_everything(scope, dry_run=False)
+    staying = list(_staying())
+    if as_json:
+        print_json({"removals": report.removals, "problems": report.problems, "stays": staying})
+    else:
+        _print_report(report, staying, dry_run=dry_run)
+    raise typer.Exit(int(report.failed))
+
+
+def _print_report(report: RemovalReport, staying: Sequence[Remaining], *, dry_run: bool) -> None:
+    if report.removals:
+        print_rows(_rows(report.removals, would=dry_run))
+    elif not report.problems:
+        print(_NOTHING)
+    for problem in report.problems:
+        print(f"claw uninstall: {visible(problem)}", file=sys.stderr)
+    if dry_run:
+        print("\nNothing was changed: this was a dry run.")
+    elif changed := {one.client for one in _done(report)}:
+        titles = sorted(client_called(client).title for client in changed)
+        print(f"\nRestart {', '.join(titles)} for this to count.")
+    if staying:
+        print("\nWhat stays, until you delete it:")
+        for line in table_lines([(at_home(one.place), one.what) for one in staying]):
+            print(f"  {line}")
+    print("`pip uninstall clawkit` (or pipx, uv) removes the program itself.")
+
+
+def _done(report: RemovalReport) -> list[Removal]:
+    return [one for one in report.removals if one.action in ("removed", "unwrapped")]
+
+
+def _rows(removals: Sequence[Removal], *, would: bool) -> list[tuple[str, ...]]:
+    return [
+        change_row(one.action, one.server, one.client, one.file, one.note, dry_run=would)
+        for one in removals
+    ]
+
+
+def _staying() -> Iterator[Remaining]:
+    """Our folders that are there, and a store elsewhere."""
+    places = settings()
+    known = [
+        (places.config, "settings, your assistant's tools"),
+        (policy_file(), "the policy"),
+        (places.data, "sessions, memories, the guard's log, backups of clients' files"),
+    ]
+    for place, what in known:
+        if place.exists():
+            yield Remaining(str(place), what)
+    if places.store:
+        yield Remaining(shown_address(places.store), "memories (CLAW_STORE)")
+    if (places.config / "config.toml").exists():
+        yield Remaining("the system's keyring", "model keys that `claw setup` put there, if any")

@@ -16,8 +16,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 import typer
 
-from clawkit.cli.browser import has_screen, open_privately
-from clawkit.cli.commands import AsJson, CommandFailure, print_json, with_options
+from clawkit.cli.commands import (
+    AsJson,
+    CommandFailure,
+    has_screen,
+    open_privately,
+    print_json,
+    with_options,
+)
 from clawkit.cli.tables import at_home
 from clawkit.errors import ClawError, LoginError
 from clawkit.login.client.stored import LoginRecord, read_logins, server_key
@@ -41,7 +47,7 @@ Server = Annotated[
 ]
 
 
-class LoginRequest(msgspec.Struct, frozen=True):
+class NewLoginOptions(msgspec.Struct, frozen=True):
     """The login that is wanted, as it was typed."""
 
     scope: Annotated[
@@ -110,10 +116,10 @@ class LoginRequest(msgspec.Struct, frozen=True):
         return options
 
 
-@with_options("request", LoginRequest)
+@with_options("request", NewLoginOptions)
 def login(
     server: Server,
-    request: LoginRequest,
+    request: NewLoginOptions,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address and open no browser.")
     ] = False,

@@ -84,9 +84,9 @@ def _rendered(cells: list[list[str]], width: int | None) -> list[str]:
     return [line.rstrip() for line in captured.get().rstrip("\n").split("\n")]
 
 
-def print_table(rows: Sequence[Sequence[str]], optional: Sequence[str] = ()) -> None:
+def print_table(rows: Sequence[Sequence[str]]) -> None:
     """A table, its first row the names of the columns; cut for eyes, never for programs."""
-    for line in table_lines(rows, terminal_width(), optional):
+    for line in table_lines(rows, terminal_width()):
         print(line)
 
 
@@ -111,6 +111,14 @@ def print_facts(title: str, facts: dict[str, str], wide: int = 10) -> None:
     for name, value in facts.items():
         if value:
             print(f"  {name:<{wide}} {visible(value)}")
+
+
+def change_row(
+    action: str, server: str, client: str, file: str, note: str, *, dry_run: bool
+) -> tuple[str, ...]:
+    """What was done to a server in a client's file, or would be."""
+    would = dry_run and action in ("installed", "removed", "wrapped", "unwrapped")
+    return f"would be {action}" if would else action, server, client, at_home(file), note
 
 
 def at_home(file: str) -> str:

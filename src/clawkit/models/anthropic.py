@@ -11,7 +11,7 @@ import msgspec
 
 from clawkit.models.http import ProviderResponse
 from clawkit.models.json_fields import Json, fields, number, objects, text
-from clawkit.models.message_history import SEEN_TYPES, describe, tidy
+from clawkit.models.messages import SEEN_TYPES, ToolNames, describe, tidy
 from clawkit.models.protocol import (
     Image,
     Message,
@@ -25,7 +25,6 @@ from clawkit.models.protocol import (
 )
 from clawkit.models.provider_errors import no_stream, read_error
 from clawkit.models.streamed_model import GrowingCall, StreamedAnswer, StreamedModel
-from clawkit.models.tool_calls import ToolNames
 
 _CACHED: Json = {"cache_control": {"type": "ephemeral"}}
 _UNUSABLE = re.compile(r"[^A-Za-z0-9_-]")

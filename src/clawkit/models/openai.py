@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from clawkit.errors import ContextTooLongError
 from clawkit.models.http import DONE, ProviderRefusal, ProviderResponse
 from clawkit.models.json_fields import Json, fields, number, objects, text
-from clawkit.models.message_history import SEEN_TYPES, describe, pictures, tidy
+from clawkit.models.messages import SEEN_TYPES, ToolNames, describe, pictures, tidy
 from clawkit.models.protocol import (
     Image,
     Message,
@@ -30,7 +30,6 @@ from clawkit.models.protocol import (
 )
 from clawkit.models.provider_errors import ErrorReply, speaks_of_answer
 from clawkit.models.streamed_model import GrowingCall, StreamedAnswer, StreamedModel
-from clawkit.models.tool_calls import ToolNames
 
 _log = logging.getLogger(__name__)
 _NO_TOOLS = re.compile(

@@ -10,6 +10,7 @@ from typing import Any
 from clawkit.errors import ModelError
 from clawkit.models.http import ProviderClient, ProviderRefusal, ProviderResponse
 from clawkit.models.json_fields import Json
+from clawkit.models.messages import A_CALL, LONGEST_ARGUMENTS, ToolNames, read_arguments
 from clawkit.models.protocol import (
     Called,
     Event,
@@ -23,7 +24,6 @@ from clawkit.models.protocol import (
     ending,
 )
 from clawkit.models.provider_errors import broke_off, from_status, read_error, too_many_arguments
-from clawkit.models.tool_calls import A_CALL, LONGEST_ARGUMENTS, ToolNames, read_arguments
 
 
 class GrowingCall:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 import msgspec
 
 from clawkit.errors import InvalidParamsError, SchemaError
-from clawkit.tools.decorator import ClawTool, claw_tool
-from clawkit.tools.tool import FunctionTool, SdkMcpTool, ToolOptionsDict
+from clawkit.tools.tool import ClawTool, FunctionTool, SdkMcpTool, ToolOptionsDict, claw_tool
 from clawkit.wire import jsonrpc
 from clawkit.wire.server import ServerCore
 from clawkit.wire.session import Session

@@ -33,7 +33,7 @@ from clawkit.assistant.sessions.records import (
 )
 from clawkit.assistant.sessions.turn_queue import TurnTicket, clear_all_dead
 from clawkit.assistant.token_estimate import of_message
-from clawkit.models.message_history import pictures, shown_earlier
+from clawkit.models.messages import pictures, shown_earlier
 from clawkit.models.protocol import Image, Message, Text, Usage
 
 IsAlive = Callable[[str], bool]
@@ -433,29 +433,27 @@ _AT_ONCE = 20
 _PRUNED = "pruned"
 
 
-def prune_if_due(database: SessionDatabase, now: float | None = None) -> Iterator[int]:
+def prune_if_due(database: SessionDatabase) -> Iterator[int]:
     """Prune in small steps, unless any process has done so within a day.
 
     It is noted at the end: what a process that ended too soon has left, the next one goes on with.
     """
-    now = time.time() if now is None else now
+    now = time.time()
     if database.read(lambda connection: _is_due(connection, now)):
-        yield from prune_in_steps(database, DAYS, now)
+        yield from prune_in_steps(database, now)
         database.write(lambda connection: _note_pruned(connection, now))
 
 
-def prune(database: SessionDatabase, days: float = DAYS, now: float | None = None) -> int:
-    """Delete what is idle for so many days; gives how many sessions went."""
-    return sum(prune_in_steps(database, days, time.time() if now is None else now))
+def prune_in_steps(database: SessionDatabase, now: float) -> Iterator[int]:
+    """Delete what is idle for 30 days, a few sessions at a time; gives how many went.
 
-
-def prune_in_steps(database: SessionDatabase, days: float, now: float) -> Iterator[int]:
-    """The same a few sessions at a time, so that everyone else gets the store in between."""
+    Everyone else gets the store in between.
+    """
     clear_all_dead(database)
     database.write(
         lambda connection: connection.execute("DELETE FROM tasks WHERE expires < ?", (now,))
     )
-    some = partial(_delete_idle, before=now - days * _DAY)
+    some = partial(_delete_idle, before=now - DAYS * _DAY)
     while gone := database.write(some):
         yield gone
     for _ in _returned_pages(database):

@@ -17,7 +17,7 @@ from clawkit.assistant.media.accepted_types import SUFFIXES
 from clawkit.assistant.media.outbound import Outgoing
 from clawkit.assistant.toolbox.tool_source import whole
 from clawkit.models.json_fields import objects
-from clawkit.models.message_history import SEEN_TYPES
+from clawkit.models.messages import SEEN_TYPES
 from clawkit.models.protocol import Image, Text
 from clawkit.wire.jsonrpc import as_object
 
