@@ -14,7 +14,7 @@ from clawkit.claude.client import ClaudeClient
 from clawkit.claude.messages import AssistantMessage, ResultMessage, StreamEvent
 from clawkit.claude.messages import Message as CliMessage
 from clawkit.claude.options import ClaudeAgentOptions
-from clawkit.claude.tool_names import qualified, split_name
+from clawkit.claude.permissions import qualified, split_name
 from clawkit.errors import (
     CliError,
     CliNotFoundError,

@@ -23,7 +23,8 @@ from clawkit.assistant.compaction import fit
 from clawkit.assistant.config import Config
 from clawkit.assistant.media.call_folder import CallFolder
 from clawkit.assistant.media.outbound import SEND_FILE, FileOutbox, Outgoing, Picked
-from clawkit.assistant.memory.long_term import SEARCH_HISTORY, LongTermMemory, TurnMessage
+from clawkit.assistant.memory.backend import SEARCH_HISTORY, TurnMessage
+from clawkit.assistant.memory.long_term import LongTermMemory
 from clawkit.assistant.model_choice import ChosenModel, choose, open_model
 from clawkit.assistant.prompt import system_prompt
 from clawkit.assistant.redaction import explain_failure

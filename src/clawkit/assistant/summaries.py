@@ -77,7 +77,7 @@ async def compacted(
     up_to = kept[0].id - 1 if kept else LAST
     summary = Summary(history.summary)
     size = _room(model, LONGEST) * 3 // 4  # who said it takes room, too
-    pieces = await turn.stretches(up_to, size)
+    pieces = await turn.message_ranges(up_to, size)
     left = sum(piece.tokens for piece in pieces)
     for piece in pieces:
         messages = [saved.message for saved in await turn.read(piece)]

@@ -45,8 +45,8 @@ from clawkit.claude.options import (
     McpServerConfig,
     PermissionMode,
 )
+from clawkit.claude.permissions import unmatched_names
 from clawkit.claude.process import CliProcess
-from clawkit.claude.tool_names import unmatched_names
 from clawkit.errors import CliEndedError, CliError, CliGarbageError, CliSilentError
 from clawkit.tools.server import SdkMcpServerRegistry
 

@@ -219,7 +219,7 @@ async def _reply(
         for number in (signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     async with Assistant(config) as assistant:
-        looking = asyncio.ensure_future(found_instead(assistant))
+        looking = asyncio.ensure_future(model_suggestion(assistant))
         try:
             reply = await assistant.reply(context, screen)
             if reply.model == "offline" and (found := await looking):
@@ -229,7 +229,7 @@ async def _reply(
             looking.cancel()
 
 
-async def found_instead(assistant: Assistant) -> str:
+async def model_suggestion(assistant: Assistant) -> str:
     """Where nobody chose a model: one that was found, and the command that uses it."""
     from clawkit.assistant.model_choice import is_chosen
 

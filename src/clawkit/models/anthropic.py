@@ -190,7 +190,7 @@ class AnthropicModel(StreamedModel):
             headers["x-api-key"] = settings.key
         super().__init__(settings, headers, key_env, context or _CONTEXT)
         # People write the address with the version as often as without.
-        self.path = "/messages" if self.door.base_url.endswith("/v1") else "/v1/messages"
+        self.path = "/messages" if self.client.base_url.endswith("/v1") else "/v1/messages"
 
     def body(self, prompt: Prompt, names: ToolNames) -> Json:
         return build(prompt, self.settings.model, names)
@@ -202,6 +202,6 @@ class AnthropicModel(StreamedModel):
             return
         document = await response.document()
         if document.get("type") != "error" and not isinstance(document.get("content"), list):
-            raise no_stream(self.door.party, response.kind, read_error(document))
+            raise no_stream(self.client.party, response.kind, read_error(document))
         for event in _as_stream(document):
             yield event

@@ -291,9 +291,9 @@ class OpenAiModel(StreamedModel):
     ) -> None:
         headers = {"authorization": f"Bearer {settings.key}"} if settings.key else {}
         super().__init__(settings, headers, key_env, context or _CONTEXT)
-        host = urlsplit(self.door.base_url).hostname
+        host = urlsplit(self.client.base_url).hostname
         self._manners = ServerQuirks(modern_limit=host == "api.openai.com")
-        self.path = "" if self.door.base_url.endswith(_PATH) else _PATH
+        self.path = "" if self.client.base_url.endswith(_PATH) else _PATH
 
     def body(self, prompt: Prompt, names: ToolNames) -> Json:
         # An answer as long as all that fits would leave no room for the question.

@@ -11,74 +11,17 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import Struct
-
+from clawkit.assistant.memory.backend import MOST_FOUND, MemoryBackend, RecalledMemory, TurnMessage
 from clawkit.assistant.toolbox.tool_source import CallResult
 from clawkit.errors import ClawError, ToolExecutionError
-from clawkit.models.protocol import Text, ToolCall, ToolOutcome, ToolSpec
+from clawkit.models.protocol import Text, ToolCall, ToolOutcome
 from clawkit.wire.threads import Workers
 
 if TYPE_CHECKING:
     from clawkit.assistant.api_keys import Keys
     from clawkit.assistant.config import Config
-
-MOST_FOUND = 50
-
-SEARCH_HISTORY = ToolSpec(
-    "search_history",
-    "Search past conversations with this person by keyword and date.",
-    {
-        "type": "object",
-        "properties": {
-            "query": {"type": "string", "description": "A part of what was said"},
-            "date_from": {"type": "string", "description": "First day, YYYY-MM-DD"},
-            "date_to": {"type": "string", "description": "Last day, YYYY-MM-DD"},
-            "limit": {"type": "integer", "minimum": 1, "maximum": MOST_FOUND},
-        },
-    },
-)
-"""The tool by which the model looks into past conversations."""
-
-
-class RecalledMemory(Struct, frozen=True):
-    """One memory for a prompt: its text, and whether the person said it in these words."""
-
-    text: str
-    own_words: bool = False
-
-
-class TurnMessage(Struct, frozen=True):
-    """One message of a turn, to be kept."""
-
-    role: str
-    text: str
-    at: float
-
-
-class MemoryBackend(Protocol):
-    """A Being as the assistant sees it."""
-
-    def recall(self, text: str, session: str) -> tuple[RecalledMemory, ...]:
-        """What comes to mind about a message, oldest first, but nothing of its own session."""
-        ...
-
-    def keep(self, said: tuple[TurnMessage, ...], session: str) -> str:
-        """Remember a turn: its messages as history, what it tells as memories.
-
-        Gives what the person has to know about it, such as that a password was left out.
-        """
-        ...
-
-    def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:
-        """Past messages that contain a text, as lines."""
-        ...
-
-    def close(self) -> None:
-        """The sessions of this process are over: do what is due, such as a patrol, and let go."""
-        ...
-
 
 T = TypeVar("T")
 Work = Callable[[MemoryBackend], T]

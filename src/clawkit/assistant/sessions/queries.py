@@ -26,10 +26,10 @@ from clawkit.assistant.sessions.message_rows import (
 from clawkit.assistant.sessions.records import (
     LAST,
     MessageCache,
+    MessageRange,
     Saved,
     SessionHistory,
     SessionInfo,
-    Stretch,
 )
 from clawkit.assistant.sessions.turn_queue import TurnTicket, clear_all_dead
 from clawkit.assistant.token_estimate import of_message
@@ -152,14 +152,14 @@ def _in_short(one: Saved, room: int) -> Saved:
     return replace(one, message=message, tokens=of_message(message))
 
 
-def stretches(
+def message_ranges(
     connection: sqlite3.Connection, session: int, up_to: int, size: int
-) -> tuple[Stretch, ...]:
+) -> tuple[MessageRange, ...]:
     """What no summary covers up to a message, oldest first, in pieces of about `size` tokens.
 
     A message counts as `size` at most.
     """
-    found: list[Stretch] = []
+    found: list[MessageRange] = []
     rows = connection.execute(
         "SELECT id, role, min(tokens, ?) FROM messages WHERE session = ? AND id > ? AND id <= ?"
         " ORDER BY id",
@@ -167,18 +167,18 @@ def stretches(
     )
     for id_, role, tokens in rows:
         if not found or (role == "user" and found[-1].tokens + tokens > size):
-            found.append(Stretch(id_, id_, tokens))
+            found.append(MessageRange(id_, id_, tokens))
         else:
             last = found[-1]
-            found[-1] = Stretch(last.first, id_, last.tokens + tokens)
+            found[-1] = MessageRange(last.first, id_, last.tokens + tokens)
     return tuple(found)
 
 
-def read(connection: sqlite3.Connection, session: int, stretch: Stretch) -> tuple[Saved, ...]:
-    """The messages of a stretch, whole, with the names of their pictures."""
+def read(connection: sqlite3.Connection, session: int, span: MessageRange) -> tuple[Saved, ...]:
+    """The messages of a range, whole, with the names of their pictures."""
     rows = connection.execute(
         f"SELECT {COLUMNS} FROM messages WHERE session = ? AND id BETWEEN ? AND ? ORDER BY id",
-        (session, stretch.first, stretch.last),
+        (session, span.first, span.last),
     )
     return tuple(saved(row, named) for row in rows)
 

@@ -57,7 +57,7 @@ class StoredTasks:
             known = task_id in self._here
             self._here[task_id] = msgspec.structs.replace(record)
         written = threading.Event()
-        self._worker.owe(lambda database: self._write(database, task_id), written.set)
+        self._worker.do_eventually(lambda database: self._write(database, task_id), written.set)
         if not known:
             written.wait(_FIRST_WORD)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from clawkit.assistant.media.outbound import Outgoing
     from clawkit.wire.input_requests import InputRequest
 
-_HALVES = re.compile("[\ud800-\udfff]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 Tell = Callable[[str], None]
 """Hears how far a call is, in words."""
@@ -85,13 +85,13 @@ def as_answer(answer: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", answer)
 
 
-def in_words(progress: float, total: float | None, message: str | None) -> str:
+def progress_text(progress: float, total: float | None, message: str | None) -> str:
     """A progress notification as a person reads it."""
     if message:
-        return whole(message)
+        return valid_text(message)
     return f"{progress:g} of {total:g}" if total is not None else f"{progress:g}"
 
 
-def whole(value: Any) -> str:
-    """A value as text; a half of a character, which no JSON takes, is replaced."""
-    return _HALVES.sub("\ufffd", str(value))
+def valid_text(value: Any) -> str:
+    """A value as text; lone surrogates, which no JSON takes, are replaced."""
+    return _SURROGATES.sub("\ufffd", str(value))

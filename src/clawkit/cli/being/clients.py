@@ -11,11 +11,11 @@ from typing import Annotated, Literal
 import typer
 
 from clawkit.assistant.memory.place import MemoryPlace, opened
-from clawkit.cli.being.opened_store import BeingArgument, EmbedderOption, StoreOption
+from clawkit.cli.being.options import BeingArgument, EmbedderOption, StoreOption
 from clawkit.cli.being.output import day, login_token_row, rights, token_lines, token_row
 from clawkit.cli.being.serve import warm
 from clawkit.cli.commands import AsJson, CommandFailure, command_group, print_json
-from clawkit.cli.memory.elsewhere import TOKEN_VARIABLE
+from clawkit.cli.memory.remote import TOKEN_VARIABLE
 from clawkit.cli.tables import print_table
 from clawkit.hosts.clients import ClientApp
 from clawkit.memory import tokens as access

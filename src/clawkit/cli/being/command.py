@@ -14,7 +14,7 @@ import typer
 from clawkit.assistant.memory.place import MemoryPlace, opened
 from clawkit.cli.being.clients import keys, share, stdio, tokens
 from clawkit.cli.being.copies import backup, export_, import_, quota, restore
-from clawkit.cli.being.opened_store import BeingArgument, StoreOption
+from clawkit.cli.being.options import BeingArgument, StoreOption
 from clawkit.cli.being.output import being_lines, day, losses
 from clawkit.cli.being.serve import serve
 from clawkit.cli.commands import (

@@ -16,7 +16,7 @@ import typer
 from msgspec import structs
 
 from clawkit.assistant.memory.place import MemoryPlace, opened
-from clawkit.cli.being.opened_store import (
+from clawkit.cli.being.options import (
     BeingArgument,
     EmbedderOption,
     ProgressLine,

@@ -15,7 +15,7 @@ import msgspec
 import typer
 
 from clawkit.assistant.memory.place import MemoryPlace, opened
-from clawkit.cli.being.opened_store import EmbedderOption, StoreOption
+from clawkit.cli.being.options import EmbedderOption, StoreOption
 from clawkit.cli.commands import (
     MAX_CONNECTIONS,
     AllowHost,

@@ -26,7 +26,7 @@ from clawkit.assistant.reply import Assistant
 from clawkit.assistant.sessions.records import Saved
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.assistant.sessions.turn_queue import check_key
-from clawkit.cli.ask import OUTPUT, found_instead, save_media, typed_path, warnings_as_lines
+from clawkit.cli.ask import OUTPUT, model_suggestion, save_media, typed_path, warnings_as_lines
 from clawkit.cli.chat import HISTORY, goes_on
 from clawkit.cli.reply_screen import ReplyScreen, aside, begin_message, error_lines, harmless
 from clawkit.cli.status.assistant import check_model
@@ -187,7 +187,7 @@ class _Conversation:
         _tell(f"{chosen.name} answers ({chosen.why}). /help shows the commands.")
         if chosen.provider == "offline":
             _tell("It is not a language model: `claw setup` chooses one.")
-            if found := self._wait(found_instead(assistant)):
+            if found := self._wait(model_suggestion(assistant)):
                 _tell(found)
         if kept:
             _tell_last([one for one in kept if one.turn == kept[-1].turn])
