@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import secrets
 import time
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
@@ -26,6 +25,7 @@ from clawkit.assistant.media.inbound import receive
 from clawkit.assistant.redaction import explain_failure, session_mark
 from clawkit.assistant.reply import Assistant
 from clawkit.assistant.sessions.task_store import note_session
+from clawkit.assistant.sessions.turn_queue import new_session_key
 from clawkit.errors import InvalidArgumentsError, MissingCapabilityError, SettingsError
 from clawkit.settings import settings
 from clawkit.wire.jsonrpc import as_object
@@ -249,11 +249,6 @@ log = logging.getLogger("clawkit.assistant")
 META_STRUCTURED = "clawkit/structured"
 
 
-def new_session_key() -> str:
-    """A key that nobody else has: `mcp-{timestamp}-{random}`."""
-    return f"mcp-{int(time.time() * 1000)}-{secrets.token_hex(8)}"
-
-
 async def take_order(
     brand: Brand,
     reloading: ReloadingAssistant,
@@ -344,7 +339,7 @@ def read_order(brand: Brand, arguments: dict[str, Any]) -> MessageContext:
     named = key is not None and bool(key.strip())
     return MessageContext(
         message,
-        key if key and named else new_session_key(),
+        key if key and named else new_session_key("mcp"),
         named,
         attachments=attachments,
         with_media=brand.with_media,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import stat
 import sys
 from collections.abc import Callable, Sequence
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 from msgspec import Struct
 
-from clawkit.cli.commands import print_json, with_options
+from clawkit.cli.commands import on_termination, print_json, with_options
 
 if TYPE_CHECKING:
     from clawkit.assistant.api_keys import Keys
@@ -26,14 +25,6 @@ if TYPE_CHECKING:
     from clawkit.cli.reply_screen import ReplyScreen
 
 OUTPUT = Path("claw-out")
-
-
-def new_session_key() -> str:
-    """A key that nobody else has, for one question."""
-    import secrets
-    import time
-
-    return f"ask-{int(time.time() * 1000)}-{secrets.token_hex(8)}"
 
 
 def warnings_as_lines(verb: str) -> None:
@@ -215,9 +206,8 @@ async def _reply(
     from clawkit.assistant.reply import Assistant
 
     task = asyncio.current_task()
-    if task is not None and sys.platform != "win32":
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    if task is not None:
+        on_termination(asyncio.get_running_loop(), lambda _: task.cancel())
     async with Assistant(config) as assistant:
         looking = asyncio.ensure_future(model_suggestion(assistant))
         try:
@@ -242,7 +232,7 @@ async def model_suggestion(assistant: Assistant) -> str:
 
 def _context(config: Config, question: AskRequest) -> MessageContext:
     from clawkit.assistant.callbacks import MessageContext
-    from clawkit.assistant.sessions.turn_queue import check_key
+    from clawkit.assistant.sessions.turn_queue import check_key, new_session_key
 
     key, named = question.session, question.session is not None
     if key is not None:
@@ -252,7 +242,7 @@ def _context(config: Config, question: AskRequest) -> MessageContext:
     message, piped = _message(question)
     return MessageContext(
         message,
-        key or new_session_key(),
+        key or new_session_key("ask"),
         named,
         "ask",
         _attachments(question, piped),

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ from clawkit.text.normalization import visible
 from clawkit.version import __version__
 
 if TYPE_CHECKING:
+    import asyncio
+
     from _typeshed import ReadableBuffer
 
 INTERRUPTED = 130
@@ -200,6 +203,13 @@ def pass_on(context: typer.Context) -> None:
 def _is_interrupt(error: typer.Abort) -> bool:
     """Whether a question was ended by Ctrl-C, and not by the end of input."""
     return isinstance(error.__context__, KeyboardInterrupt)
+
+
+def on_termination(loop: asyncio.AbstractEventLoop, end: Callable[[int], object]) -> None:
+    """Call `end` with the number of a signal that ends programs, where there are such signals."""
+    if sys.platform != "win32":
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, end, number)
 
 
 def complain(problem: str, context: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -105,12 +105,9 @@ def print_rows(rows: Sequence[tuple[str, ...]]) -> None:
         print(line)
 
 
-def print_facts(title: str, facts: dict[str, str], wide: int = 10) -> None:
-    """A title, and below it what is known by name; nothing of what is empty."""
-    print(title)
-    for name, value in facts.items():
-        if value:
-            print(f"  {name:<{wide}} {visible(value)}")
+def fact_lines(facts: Mapping[str, str], wide: int = 10) -> Iterator[str]:
+    """What is known by name, below a title; nothing of what is empty."""
+    return (f"  {name:<{wide}} {visible(value)}" for name, value in facts.items() if value)
 
 
 def change_row(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from msgspec import Struct
 
 from clawkit.errors import ToolExecutionError
-from clawkit.models.protocol import ToolOutcome
+from clawkit.models.protocol import Text, ToolCall, ToolOutcome
 
 if TYPE_CHECKING:
     from clawkit.assistant.media.outbound import Outgoing
@@ -66,6 +67,12 @@ class CallResult(Struct, frozen=True):
     text: str
     media: tuple[Outgoing, ...]
     seconds: float
+
+
+def own_result(call: ToolCall, text: str, started: float, *, is_error: bool) -> CallResult:
+    """What came of a tool of our own: words for the model alone."""
+    outcome = ToolOutcome(call.id, (Text(text),), is_error=is_error)
+    return CallResult(outcome, "", (), time.monotonic() - started)
 
 
 class ToolSource(Protocol):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-import signal
 import sys
 import threading
 from collections.abc import Coroutine
@@ -28,6 +27,7 @@ from clawkit.assistant.sessions.store import SessionStore
 from clawkit.assistant.sessions.turn_queue import check_key
 from clawkit.cli.ask import OUTPUT, model_suggestion, save_media, typed_path, warnings_as_lines
 from clawkit.cli.chat import HISTORY, goes_on
+from clawkit.cli.commands import on_termination
 from clawkit.cli.reply_screen import ReplyScreen, aside, begin_message, error_lines, harmless
 from clawkit.cli.status.assistant import check_model
 from clawkit.errors import ClawError, MediaError, SettingsError
@@ -131,9 +131,7 @@ class _Conversation:
         self._failed = False
         self._ended_by = 0
         self._task: asyncio.Task[Any] | None = None
-        if sys.platform != "win32":
-            for number in (signal.SIGTERM, signal.SIGHUP):
-                runner.get_loop().add_signal_handler(number, self._end, number)
+        on_termination(runner.get_loop(), self._end)
 
     def run(self) -> int:
         assistant = Assistant(self._config)

@@ -446,10 +446,14 @@ def _test(ready: ConfigPlan, *, asking: bool) -> str | None:
     """A real request, again as often as a person likes; None to choose another model."""
     import asyncio
 
+    from clawkit.assistant.api_keys import Keys
+    from clawkit.cli.status.assistant import ping_model
+
+    keys = Keys(ready.config, ready.environment())
     while True:
         say(f"Asking {ready.answers.use} …")
         try:
-            detail = asyncio.run(_ping(ready))
+            detail = asyncio.run(ping_model(ready.config, keys, ready.answers.use))
         except ModelError as error:
             if not asking:
                 raise SettingsError(
@@ -465,19 +469,6 @@ def _test(ready: ConfigPlan, *, asking: bool) -> str | None:
             raise Refused
         if wanted != "retry":
             return None if wanted == "choose" else ""
-
-
-async def _ping(ready: ConfigPlan) -> str:
-    from clawkit.assistant.api_keys import Keys
-    from clawkit.assistant.model_choice import choose, open_model
-    from clawkit.models.retries import ping
-
-    keys = Keys(ready.config, ready.environment())
-    model = open_model(choose(ready.config, keys, ready.answers.use)[0], ready.config, keys)
-    try:
-        return await ping(model)
-    finally:
-        await model.close()
 
 
 def _show(ready: ConfigPlan) -> bool:
