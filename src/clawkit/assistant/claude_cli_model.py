@@ -322,13 +322,13 @@ class ClaudeCli:
         return None
 
     async def _end_abandoned(self) -> None:
-        """Whoever asks anew will not come back for what it asked before."""
+        """End the turns whose owner has started a new one."""
         task = asyncio.current_task()
         for turn in [turn for turn in self._turns if turn.owner is task]:
             await self._end(turn)
 
     def _end_with_task(self, turn: _Turn) -> None:
-        """Whoever runs the tools may be cancelled, and nobody would come back for the CLI."""
+        """End the turn with the task that runs its tools, which may be cancelled meanwhile."""
         task = asyncio.current_task()
         if task is not None and turn.owner is None:
             turn.owner = task

@@ -206,7 +206,7 @@ class ReloadingAssistant:
             self._close_beside(opened)
 
     async def close(self) -> None:
-        """Let go of everything; what is still worked on is waited for by nobody."""
+        """Close everything without waiting for running orders."""
         if self._sweeping is not None:
             await self._sweeping
         if self._closing:
@@ -216,7 +216,7 @@ class ReloadingAssistant:
             self._newest = None
 
     def _close_beside(self, opened: _OpenAssistant) -> None:
-        """Nobody waits for servers that an older config has started."""
+        """Close an assistant of an older config in the background, once it has no orders."""
         if opened.retired and opened.orders == 0:
             task = asyncio.get_running_loop().create_task(opened.assistant.close())
             self._closing.add(task)
@@ -292,7 +292,7 @@ def answerable(context: Context) -> frozenset[str]:
 
 
 async def _carry_out(brand: Brand, reloading: ReloadingAssistant, run: OrderRun) -> dict[str, Any]:
-    """Have the assistant work on an order, for whoever waits for it."""
+    """Run an order and build its result."""
     keys: Keys | None = None
     progress: OrderProgress | None = None
     order, context = run.order, run.context

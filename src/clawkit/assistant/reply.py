@@ -106,7 +106,7 @@ class Assistant:
         await self.close()
 
     async def close(self) -> None:
-        """Stop the servers it started, and let go of connections and files."""
+        """Stop the servers it started; close connections and files."""
         if "toolbox" in self.__dict__:
             await self.toolbox.close()
         for model in self._models.values():
@@ -330,7 +330,7 @@ class ReplyPipeline:
         return ". ".join(filter(None, (said, exchange.what_ran(), kept)))
 
     async def _forget(self) -> None:
-        """Nothing came of the message: whoever sends it again has said it once."""
+        """Discard the message, so that sending it again does not store it twice."""
         try:
             await self._turn.discard()
         except StoreError as error:

@@ -81,7 +81,7 @@ class ToolServers:
 
 
 class Permissions:
-    """Decides about tools: the policy first, then whoever the options name."""
+    """Decides about tools: the policy first, then the callback of the options."""
 
     def __init__(self, options: ClaudeAgentOptions, gate: PolicyGate | None) -> None:
         self._decide = options.can_use_tool

@@ -356,7 +356,7 @@ class ClaudeClient:
             await self.control("mcp_message", server_name=server, message=message)
 
     async def _read(self, process: CliProcess) -> None:
-        """Hear the CLI until it ends. Whatever happens, whoever waits is told how it ended."""
+        """Read from the CLI until it ends, and tell everything that waits how it ended."""
         error: CliError | None = None
         try:
             async for line in process.lines():

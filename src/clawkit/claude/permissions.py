@@ -1,4 +1,4 @@
-"""Permissions, questions and hooks: what the CLI asks its host, and how it is answered."""
+"""Permissions, questions and hooks that the CLI asks its host; tool names in allow lists."""
 
 from __future__ import annotations
 

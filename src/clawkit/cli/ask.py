@@ -92,7 +92,7 @@ def _save(directory: Path, name: str, data: bytes) -> Path:
 
 _STDIN = "standard input"
 _MOMENT = 3.0
-"""Seconds for what is piped in beside a message to begin: whoever started us may not mean it."""
+"""Seconds to wait for piped input beside a message: a pipe may be left open and empty."""
 
 
 class AskRequest(Struct, frozen=True):

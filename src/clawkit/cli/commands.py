@@ -110,7 +110,7 @@ def status_of(error: ClawError) -> int:
 
 
 class CommandGroup(TyperGroup):
-    """Commands that end without a traceback: by an error on purpose, Ctrl-C, or a closed pipe."""
+    """Ends commands without a traceback: on our errors, Ctrl-C, or a closed pipe."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_flag_types(super().get_params(ctx))
@@ -176,7 +176,7 @@ def with_options(
 
 
 def _without_flag_types(parameters: list[Any]) -> list[Any]:
-    """A flag takes no value, so its help shows no type of one."""
+    """Hides the value type in the help of flags."""
     for parameter in parameters:
         if getattr(parameter, "is_flag", False):
             parameter.metavar = ""
@@ -278,7 +278,7 @@ def confirm(question: str, nothing: str, advice: str, lines: Iterable[str]) -> N
 
 
 class _Output(io.FileIO):
-    """Standard output, which fails once: what comes after that has nowhere to go."""
+    """Standard output that discards everything after its first write error."""
 
     problem: OSError | None = None
     left = False
@@ -328,7 +328,7 @@ def checked_stdout() -> Generator[None]:
 
 
 def _flush(stream: io.TextIOWrapper) -> None:
-    """Now, and not when Python ends: then it is too late to say anything."""
+    """Flush before Python exits, while an error can still be reported."""
     try:
         stream.flush()
     except BrokenPipeError:

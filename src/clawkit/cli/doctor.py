@@ -449,7 +449,7 @@ def _missing(name: str, directory: Path, *, fix: bool) -> Check:
 
 
 def _is_there(path: Path) -> bool:
-    """Also what we may not look at: whoever opens it is told so."""
+    """Whether it exists, also where we may not look: opening it then says why."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

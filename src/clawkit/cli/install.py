@@ -231,7 +231,7 @@ def _advise() -> None:
 
 
 def _print_text(outcome: InstallOutcome) -> None:
-    """What would be added; what stands around it is nobody's business here."""
+    """What would be added, alone: the rest of the file may hold secrets."""
     print(f"{visible(outcome.file)}, line {outcome.line}:")
     for line in outcome.text.splitlines():
         print(f"+{visible(line.replace(chr(9), '    '))}")

@@ -170,7 +170,7 @@ _LONGEST_SECRET = 8192
 
 
 def hint(options: LoginOptions) -> str:
-    """What to tell whoever starts a server that people log in to."""
+    """What to tell the person who starts a server with logins."""
     if options.jwt_issuer:
         return (
             f"Access tokens of {options.jwt_issuer} are accepted; `claw user add NAME --subject "

@@ -131,7 +131,7 @@ def _print_problems(problems: Sequence[str]) -> None:
 
 
 def _print_diff(change: EntryChange) -> None:
-    """A unified diff of the entry alone: what stands around it is nobody's business here."""
+    """A unified diff of the entry alone: the rest of the file may hold secrets."""
     before, after = change.before.splitlines(), change.after.splitlines()
     whole = max(len(before), len(after))
     file, place = visible(change.file), visible(".".join(change.keys))

@@ -1,4 +1,4 @@
-"""Reads fields of JSON from elsewhere, where nothing can be taken for granted."""
+"""Reads fields of untrusted JSON defensively."""
 
 from __future__ import annotations
 

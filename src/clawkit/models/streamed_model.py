@@ -1,4 +1,4 @@
-"""What the models of all providers share: asked over HTTP, their streamed answers put together."""
+"""The base of models behind an HTTP API: sends the request, assembles the streamed answer."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class LongTermMemory:
         """Seconds for which the first of those was waited for."""
 
     async def recall(self, text: str, session: str, tell: Tell) -> tuple[RecalledMemory, ...]:
-        """What comes to mind about a message."""
+        """Recall memories for a message."""
         found = await self._tried(lambda being: being.recall(text, session), tell)
         return found or ()
 

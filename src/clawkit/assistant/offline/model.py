@@ -123,7 +123,7 @@ class Offline:
         yield Finished("end", usage, self.name)
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing to close."""
 
 
 def answer_to(prompt: Prompt) -> str:

@@ -282,7 +282,7 @@ class AsyncSessionStore:
             self._prune_when_idle()
 
     async def close(self) -> None:
-        """Give up what still waits or runs, and let go of the file."""
+        """Cancel what still waits or runs, and close the file."""
         for ticket in self._open.copy():
             self._give_up(ticket, "cancelled")
         await self._worker.close()

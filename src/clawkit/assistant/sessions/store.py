@@ -224,7 +224,7 @@ def _chosen(connection: sqlite3.Connection, keys: Iterable[str] | None) -> list[
 
 
 def _exported(database: SessionDatabase, session: int) -> Iterator[dict[str, Any]]:
-    """A few messages at a time: whoever takes them slowly must not hold the store."""
+    """Reads a few messages at a time, so that a slow reader does not lock the store."""
     key, about, turns = database.read(lambda connection: _head(connection, session))
     if about is None:
         return  # deleted since

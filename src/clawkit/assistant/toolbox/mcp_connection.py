@@ -89,7 +89,7 @@ class _Call:
 
     @contextlib.contextmanager
     def paused(self) -> Generator[None]:
-        """Nobody is late while somebody else thinks."""
+        """Stops the timeout while a person or a model answers."""
         self.limit.reschedule(None)
         try:
             yield
@@ -103,7 +103,7 @@ def _refusal(text: str) -> types.ErrorData:
 
 
 class McpConnection:
-    """A connection's whole life is one task: the client's scopes must be left where they began."""
+    """Runs in one task, because the client's cancel scopes must be left where they were entered."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class McpConnection:
         self._task = asyncio.get_running_loop().create_task(self._run(), name=f"mcp-{name}")
 
     async def open(self) -> None:
-        """Wait until it is open; raises UnreachableError. Whoever stops waiting stops nothing."""
+        """Wait until it is open; raises UnreachableError. Cancelling the wait does not close it."""
         await self._opened.wait()
         if self._client is None:
             raise UnreachableError(self._failure)
@@ -253,7 +253,7 @@ class McpConnection:
         params: types.ElicitRequestParams | types.CreateMessageRequestParams,
         kind: type[Answer],
     ) -> Answer | types.ErrorData:
-        """Ask whoever ordered. Nothing says which call a question belongs to: the newest is taken.
+        """Ask the client. Nothing says which call a question belongs to: the newest is taken.
 
         All calls are of one client, so it is the same person, or the same model, that is asked.
         """
@@ -328,7 +328,7 @@ class McpConnection:
             self._over.set()
 
     def _login_advice(self) -> str:
-        """What helps where the server wants a login or a key."""
+        """What to do where the server wants a login or a key."""
         key = f"give it a key: {self._wording.key}"
         if self._login is None:
             return key
@@ -338,7 +338,7 @@ class McpConnection:
         return f"{advice}, or {key}" if advice else key
 
     def _fail(self, reason: str) -> None:
-        """Why there is no connection, or none any more; the first reason is the true one."""
+        """Note why there is no connection; only the first reason counts."""
         if self._failure:
             return
         self._failure = redact(f"{self._wording.subject}{reason}", self._keys)
@@ -381,7 +381,7 @@ class McpConnection:
             yield _FilteredStream(read, self._filter, self._ended), write
 
     def _ended(self) -> None:
-        """The server says nothing more; while the connection is opened, another way is tried."""
+        """The stream ended. While the connection is being opened, another transport is tried."""
         if self._opened.is_set():
             self._over.set()
 
@@ -390,7 +390,7 @@ class McpConnection:
             self._is_stale = True
 
     async def _follow_changes(self, client: Client, stack: AsyncExitStack) -> None:
-        """In the modern era changes are told only to those who listen."""
+        """Subscribe to changes of the tools, which the stateless revision wants."""
         tools = client.server_capabilities.tools
         if self._era(client) != "modern" or tools is None or not tools.list_changed:
             return
@@ -499,7 +499,7 @@ class McpConnection:
 
 
 class _ProcessWriter(ObjectSendStream[SessionMessage]):
-    """The stream that the client writes to: straight into the process."""
+    """The stream that the client writes to: the stdin of the process."""
 
     def __init__(self, child: ServerProcess) -> None:
         self._child = child
@@ -510,11 +510,11 @@ class _ProcessWriter(ObjectSendStream[SessionMessage]):
         self._child.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
 
     async def aclose(self) -> None:
-        """Whoever started the process ends it."""
+        """Does nothing: the process is ended by its starter."""
 
 
 class Backlog:
-    """How much of what a process wrote nobody has read yet; beyond a limit it is not heard."""
+    """Counts unread bytes of a process, and pauses reading above a limit."""
 
     def __init__(self) -> None:
         self.source: ServerProcess | None = None
@@ -532,7 +532,7 @@ class Backlog:
 
 
 class _MeasuredStream(ObjectReceiveStream[SessionMessage | Exception]):
-    """The messages of a process, which is heard again when enough of them are read."""
+    """The messages of a process; reading them lets a paused process go on."""
 
     def __init__(
         self, stream: MemoryObjectReceiveStream[tuple[SessionMessage, int]], backlog: Backlog
@@ -560,7 +560,7 @@ class ToolFilter:
         self.left_out: dict[str, str] = {}
 
     def filter_list(self, message: SessionMessage) -> None:
-        """Take what is no tool out of a list of tools."""
+        """Remove invalid tools from a `tools/list` result."""
         answer = message.message
         if not isinstance(answer, types.JSONRPCResponse):
             return
@@ -604,7 +604,7 @@ class ToolFilter:
 
 
 class _FilteredStream(ObjectReceiveStream[SessionMessage | Exception]):
-    """A stream whose lists of tools have only tools in them, and that says when it ends."""
+    """A stream without invalid tools in `tools/list` results, and with a callback at its end."""
 
     def __init__(
         self,

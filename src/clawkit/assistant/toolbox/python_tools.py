@@ -98,7 +98,7 @@ class InProcess:
 
 
 async def _pass_up(message: Message, ask: Ask, session: Session) -> None:
-    """Put a tool's question to whoever ordered, and give the tool what came of it."""
+    """Pass a tool's question to the client, and the answer to the tool."""
     method = str(message["method"])
     question = InputRequest(method, method.partition("/")[0], message["params"], as_answer)
     try:

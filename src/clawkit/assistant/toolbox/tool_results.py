@@ -1,4 +1,4 @@
-"""Sorts a tool's result: text and pictures for the model, media for whoever asked."""
+"""Sorts a tool's result: text and pictures for the model, media for the client."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 Tell = Callable[[str], None]
 """Hears how far a call is, in words."""
 Ask = Callable[["InputRequest"], Awaitable[dict[str, Any]]]
-"""Puts a question of a server to whoever ordered; raises ClawError where nobody can answer."""
+"""Passes a server's question to the client; raises ClawError where it cannot answer."""
 
 
 class UnreachableError(ToolExecutionError):

@@ -1,4 +1,4 @@
-"""`claw being stdio`, `token` and `key`: how MCP clients reach a Being."""
+"""`claw being share`, `stdio`, `token` and `key`: how MCP clients reach a Being."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ T = TypeVar("T")
 
 
 class Piped:
-    """Messages from a pipe, one a line; a thread waits for each, while servers go on."""
+    """Messages from a pipe, one a line; each is read in a thread beside the event loop."""
 
     def __init__(self) -> None:
         # Not sys.stdin: Python cannot end while a thread waits for a line of that.

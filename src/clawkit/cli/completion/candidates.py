@@ -1,4 +1,4 @@
-"""What may stand where the cursor is: asked by the shells' scripts at every Tab, so it is light.
+"""Completion candidates at the cursor. Run by the shell at every Tab, so imports are light.
 
 The answer is one line with the kind of files that fit too (`files`, `folders` or `words`, for
 none), and a line for each word that fits.

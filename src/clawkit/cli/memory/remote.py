@@ -1,4 +1,4 @@
-"""A Being on another server, in commands: it looks as one on this machine does."""
+"""Commands on a Being of another server; the output is that of a local one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions of `claw setup` to a person at a terminal, each asked until its answer is one."""
+"""Questions of `claw setup` at a terminal, each repeated until its answer is valid."""
 
 from __future__ import annotations
 
