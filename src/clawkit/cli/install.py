@@ -24,7 +24,7 @@ from clawkit.assistant.config import read_config
 from clawkit.assistant.memory.place import MemoryPlace, is_address, opened
 from clawkit.assistant.model_choice import choose, is_chosen, known_providers
 from clawkit.assistant.model_discovery import suggestion
-from clawkit.cli.commands import AsJson, Yes, confirm, print_json
+from clawkit.cli.commands import AsJson, Yes, confirm, print_json, with_options
 from clawkit.cli.memory.remote import TOKEN_VARIABLE
 from clawkit.cli.tables import at_home, change_row, print_rows, row_lines, table_lines
 from clawkit.cli.wrap import DryRun, Project
@@ -53,19 +53,21 @@ _STATES = {"installed": "added", "not installed": "not added"}
 """How things stand, said of our server: the client is there in either case."""
 
 
-def install(
+class InstallOptions(msgspec.Struct, frozen=True):
+    """What was said on the command line."""
+
     client: Annotated[
         str | None, typer.Argument(metavar="CLIENT", help="Such as cursor or claude-code.")
-    ] = None,
+    ] = None
     file: Annotated[
         str | None,
         typer.Argument(
             metavar="FILE[:SERVER]", help="Add the tools of this Python file, not the assistant."
         ),
-    ] = None,
+    ] = None
     everywhere: Annotated[
         bool, typer.Option("--all", help="Every client that is found on this machine.")
-    ] = False,
+    ] = False
     being: Annotated[
         str,
         typer.Option(
@@ -73,65 +75,71 @@ def install(
             help="Add this Being's memory instead of the assistant, by its name, its id or, where "
             "it is served elsewhere, its address; the token is asked for, or in CLAW_BEING_TOKEN.",
         ),
-    ] = "",
+    ] = ""
     name: Annotated[
         str,
         typer.Option(
             help="What the client calls the server; without, openclaw, memory with --being, "
             "or the name of FILE."
         ),
-    ] = "",
+    ] = ""
     project: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR", help="In the client's file of this project, not in your own file."
         ),
-    ] = None,
-    remove: Annotated[bool, typer.Option("--remove", help="Take it out again.")] = False,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
+    ] = None
+    remove: Annotated[bool, typer.Option("--remove", help="Take it out again.")] = False
+    dry_run: DryRun = False
+    as_json: AsJson = False
+
+
+@with_options("options", InstallOptions)
+def install(options: InstallOptions) -> None:
     """Add the assistant, a memory or your tools to a client; without CLIENT, list where."""
+    raise typer.Exit(run_install(options))
+
+
+def run_install(options: InstallOptions) -> int:
+    """Install, remove or list; the exit status."""
+    client, file, being, remove = options.client, options.file, options.being, options.remove
     if client is not None and file is None and split_target(client)[0].endswith(".py"):
         client, file = None, client
-    if client is not None and everywhere:
+    if client is not None and options.everywhere:
         raise typer.BadParameter("give a CLIENT, or --all")
     if file is not None and being:
         raise typer.BadParameter("give FILE or --being, not both")
-    order = _order(name, being, file, project, dry_run=dry_run)
-    if order.url and not remove and (client is not None or everywhere):
+    order = _order(options.name, being, file, options.project, dry_run=options.dry_run)
+    if order.url and not remove and (client is not None or options.everywhere):
         order = msgspec.structs.replace(order, token=_tried_token(order.url))
-    if file is not None and not remove:
-        _check_file(file)
-    if being and not order.url and not remove:
-        # One that is not there would only be missed when the client starts its server.
-        with opened(MemoryPlace(embedder="none")) as store:
-            store.find(being)
-    clients = _clients(client, order, everywhere=everywhere)
+    if not remove:
+        _check_target(file, being if not order.url else "")
+    clients = _clients(client, order, everywhere=options.everywhere)
     if clients is None:
-        if remove or dry_run:
+        if remove or options.dry_run:
             raise typer.BadParameter("give a CLIENT, or --all")
-        _list(order, file, as_json=as_json)
-        return
+        _list(order, file, as_json=options.as_json)
+        return 0
     act = installation.remove if remove else installation.install
     outcomes = tuple(act(one, order) for one in clients)
-    if as_json:
+    if options.as_json:
         print_json({"outcomes": outcomes, "claude": _claude_command(order)})
     else:
         _print_outcomes(outcomes, order)
-        if (
-            not being
-            and file is None
-            and any(outcome.action == "installed" for outcome in outcomes)
-        ):
+        is_assistant = not being and file is None
+        if is_assistant and any(one.action == "installed" for one in outcomes):
             _advise()
-    raise typer.Exit(int(any(outcome.action == "failed" for outcome in outcomes)))
+    return int(any(outcome.action == "failed" for outcome in outcomes))
 
 
-def _check_file(target: str) -> None:
-    """One that does not load would only be missed when the client starts its server."""
-    with redirect_stdout(sys.stderr):
-        load_server(target)
+def _check_target(file: str | None, being: str) -> None:
+    """What is not there, or does not load, would only be missed when the client starts it."""
+    if file is not None:
+        with redirect_stdout(sys.stderr):
+            load_server(file)
+    if being:
+        with opened(MemoryPlace(embedder="none")) as store:
+            store.find(being)
 
 
 def _order(

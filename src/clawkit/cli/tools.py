@@ -109,12 +109,7 @@ def server_page(
 
 def _part(definition: dict[str, Any]) -> PagePart:
     rows = (
-        (
-            one.name,
-            one.kind,
-            "required" if one.required else one.default and f"default {one.default}",
-            one.description,
-        )
+        (one.name, one.kind, one.presence, one.description)
         for one in parameters_of(definition["inputSchema"])
     )
     return PagePart(definition["name"], str(definition.get("description", "")), tuple(rows))
