@@ -14,12 +14,10 @@ from clawkit.version import __version__ as __version__
 if TYPE_CHECKING:
     from clawkit.claude import *  # noqa: F403 - it says what that is in its __all__
     from clawkit.errors import ClawError, CliError
-    from clawkit.tools.decorator import claw_tool
-    from clawkit.tools.registry import SdkMcpServer, SdkMcpServerRegistry
     from clawkit.tools.results import Media, ToolContent, ToolResult
     from clawkit.tools.schema.constraints import Field
-    from clawkit.tools.server import SdkMcpServerImpl, Server
-    from clawkit.tools.tool import SdkMcpTool, ToolHandler
+    from clawkit.tools.server import SdkMcpServer, SdkMcpServerImpl, SdkMcpServerRegistry, Server
+    from clawkit.tools.tool import SdkMcpTool, ToolHandler, claw_tool
     from clawkit.wire.calls import Limits
     from clawkit.wire.context import Context
     from clawkit.wire.http.uvicorn_server import HttpLimits
@@ -27,12 +25,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "errors": ("ClawError", "CliError"),
-    "tools.decorator": ("claw_tool",),
-    "tools.registry": ("SdkMcpServer", "SdkMcpServerRegistry"),
     "tools.results": ("Media", "ToolContent", "ToolResult"),
     "tools.schema.constraints": ("Field",),
-    "tools.server": ("SdkMcpServerImpl", "Server"),
-    "tools.tool": ("SdkMcpTool", "ToolHandler"),
+    "tools.server": ("SdkMcpServer", "SdkMcpServerImpl", "SdkMcpServerRegistry", "Server"),
+    "tools.tool": ("SdkMcpTool", "ToolHandler", "claw_tool"),
     "wire.calls": ("Limits",),
     "wire.context": ("Context",),
     "wire.http.uvicorn_server": ("HttpLimits",),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from clawkit.assistant.command_words import ChatCommand, mistyped_command, parse_command
+from clawkit.assistant.chat_commands import ChatCommand, mistyped_command, parse_command
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ import struct
 import pytest
 
 from clawkit.assistant.media.call_folder import CallFolder
-from clawkit.assistant.media.framed import receive
 from clawkit.assistant.media.inbound import Attachment
-from clawkit.assistant.media.prompt_parts import to_parts
+from clawkit.assistant.media.prompt_parts import receive, to_parts
 from clawkit.assistant.offline.model import NOT_FOUND, answer_to
 from clawkit.models.protocol import Image, Message, Prompt, Text
 from tests.assistant.media.samples import pdf, wav, words

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from clawkit.assistant.order import new_session_key, read_order
+from clawkit.assistant.order import read_order
 from clawkit.assistant.server import CLAWDBOT, OPENCLAW
+from clawkit.assistant.sessions.turn_queue import new_session_key
 from clawkit.errors import InvalidArgumentsError, MediaError
 
 
 def test_a_generated_key_has_the_documented_form_and_is_never_the_same() -> None:
-    keys = {new_session_key() for _ in range(1000)}
+    keys = {new_session_key("mcp") for _ in range(1000)}
     assert len(keys) == 1000
     assert all(re.fullmatch(r"mcp-\d{13}-[0-9a-f]{16}", key) for key in keys)
 

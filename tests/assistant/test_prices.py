@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.config import Price, parse_config
-from clawkit.assistant.prices import cost, costs
+from clawkit.assistant.config import Price, costs, parse_config
 from clawkit.errors import SettingsError
 from clawkit.models.protocol import Usage
 from clawkit.settings import settings
@@ -17,8 +16,8 @@ CONFIG = '[prices."local/small"]\ninput = 2\noutput = 10\ncached = 0.5\n'
 
 def test_cached_tokens_have_their_own_price() -> None:
     usage = Usage(input=2_000_000, output=100_000, cached=1_000_000)
-    assert cost(usage, Price(input=2, output=10, cached=0.5)) == pytest.approx(3.5)
-    assert cost(usage, Price(input=2, output=10)) == pytest.approx(5.0)
+    assert Price(input=2, output=10, cached=0.5).cost(usage) == pytest.approx(3.5)
+    assert Price(input=2, output=10).cost(usage) == pytest.approx(5.0)
 
 
 def test_a_model_without_a_price_costs_nothing_that_is_shown() -> None:

@@ -11,7 +11,7 @@ from clawkit.assistant.offline.model import answer_to
 from clawkit.assistant.prompt import EARLIER
 from clawkit.assistant.reply import Assistant
 from clawkit.assistant.sessions.async_store import Turn
-from clawkit.assistant.summaries import INSTRUCTION, compacted, mechanically, summarise
+from clawkit.assistant.summaries import INSTRUCTION, compacted, summarise, summarise_without_model
 from clawkit.errors import ModelError, ProviderDownError
 from clawkit.models.protocol import Event, Finished, Prompt, StopReason, Text, TextDelta, Usage
 from tests.assistant.offline_corpus import CORPUS, Planted, assistant, user
@@ -217,11 +217,11 @@ async def test_after_a_giant_message_the_conversation_is_still_there(tmp_path: P
 @pytest.mark.parametrize("planted", CORPUS, ids=lambda planted: planted.name)
 def test_facts_survive_the_mechanical_summary_at_a_tenth_of_the_size(planted: Planted) -> None:
     room = token_estimate.of_messages(planted.messages) // 10
-    summary = mechanically("", planted.messages, room)
+    summary = summarise_without_model("", planted.messages, room)
     assert token_estimate.count(summary) <= room
     assert [fact for fact in planted.facts if fact not in summary] == []
     assert [word for word in planted.gone if word in summary] == []
-    assert summary == mechanically("", planted.messages, room)
+    assert summary == summarise_without_model("", planted.messages, room)
 
 
 @pytest.mark.parametrize("planted", CORPUS, ids=lambda planted: planted.name)
@@ -229,19 +229,19 @@ def test_facts_survive_being_summarised_over_and_over(planted: Planted) -> None:
     room = token_estimate.of_messages(planted.messages) // 10
     summary = ""
     for start in range(0, len(planted.messages), 8):
-        summary = mechanically(summary, planted.messages[start : start + 8], room)
+        summary = summarise_without_model(summary, planted.messages[start : start + 8], room)
     assert [fact for fact in planted.facts if fact not in summary] == []
     assert [word for word in planted.gone if word in summary] == []
 
 
 def test_small_talk_is_not_kept() -> None:
     messages = [user("Hello!"), assistant("Hello! How nice."), user("Thanks!"), assistant("Sure.")]
-    assert mechanically("", messages, 500) == ""
+    assert summarise_without_model("", messages, 500) == ""
 
 
 def test_the_newest_stay_when_not_all_fits() -> None:
     told = [user(f"My locker number {n} is in hall {n}.") for n in range(100)]
-    summary = mechanically("", told, 100)
+    summary = summarise_without_model("", told, 100)
     assert "hall 99" in summary
     assert "hall 0." not in summary
     assert token_estimate.count(summary) <= 100
@@ -249,12 +249,12 @@ def test_the_newest_stay_when_not_all_fits() -> None:
 
 def test_a_question_the_assistant_put_last_is_open() -> None:
     messages = [user("Book a table."), assistant("Gladly. For how many people?")]
-    assert "Open question: (asked of the user) For how many people?" in mechanically(
+    assert "Open question: (asked of the user) For how many people?" in summarise_without_model(
         "", messages, 500
     )
 
 
 def test_the_offline_model_answers_from_a_mechanical_summary() -> None:
-    summary = mechanically("", CORPUS[0].messages, 300)
+    summary = summarise_without_model("", CORPUS[0].messages, 300)
     prompt = Prompt(f"Be kind.\n\n{EARLIER}\n{summary}", (user("What is my cat called?"),))
     assert answer_to(prompt) == "Your cat is called Miso, and you live in Lisbon."

@@ -8,7 +8,7 @@ import pytest
 
 from clawkit import SdkMcpServerImpl
 from clawkit.claude.client import ClaudeClient
-from clawkit.claude.tool_names import qualified, split_name, unmatched_names
+from clawkit.claude.permissions import qualified, split_name, unmatched_names
 from clawkit.errors import CliNotFoundError
 from tests.claude.conversations import registry
 

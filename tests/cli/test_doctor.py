@@ -15,7 +15,7 @@ import pytest
 
 from clawkit.assistant.media.call_folder import CallFolder
 from clawkit.assistant.sessions.repair import set_aside
-from clawkit.cli.doctor import checks
+from clawkit.cli import doctor as checks
 from tests.claw import CLAW, claw, finished
 from tests.processes import on_a_full_disk
 
@@ -199,7 +199,7 @@ AS_ANOTHER = """
 import json, os, sys
 from pathlib import Path
 import msgspec
-from clawkit.cli.doctor.command import examine
+from clawkit.cli.doctor import examine
 from clawkit.cli.status.assistant import assistant_state
 from clawkit.settings import settings
 list(examine(settings(), fix=False)); assistant_state(settings(), deep=False)

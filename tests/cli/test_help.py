@@ -10,7 +10,7 @@ import typer.main
 
 from clawkit.cli.app import COMMANDS, GROUPS, app
 from clawkit.cli.completion.command_tree import CommandSpec, command_tree
-from clawkit.cli.help.topics import summary, text, topics
+from clawkit.cli.help import summary, text, topics
 from tests.claw import claw
 
 

@@ -19,7 +19,7 @@ from clawkit.assistant.sessions.async_store import AsyncSessionStore
 from clawkit.assistant.sessions.records import SessionInfo
 from clawkit.cli.sessions import state, table
 from clawkit.cli.tables import ago
-from clawkit.models.message_history import unknown_outcome
+from clawkit.models.messages import unknown_outcome
 from clawkit.models.protocol import Image, Message, Text, ToolCall, ToolOutcome, Usage
 from tests.claw import CLAW, Done, claw
 from tests.guard.approvals import until

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clawkit import SdkMcpServerImpl, Session
-from clawkit.tools.decorator import ClawTool
-from clawkit.tools.tool import SdkMcpTool
+from clawkit.tools.tool import ClawTool, SdkMcpTool
 
 
 async def result_of(

@@ -75,7 +75,7 @@ class Keys:
         return self._config.places.config / ".env"
 
     def find(self, variable: str) -> FoundKey | None:
-        """The key that a variable holds; an empty one is none."""
+        """The key in a variable; None where it is unset or empty."""
         found = self._look_up(variable)
         if found is not None and not _NO_SECRETS.fullmatch(variable):
             self.hide(found.value)

@@ -100,7 +100,7 @@ class AssistantReply(Struct, frozen=True):
 LONGEST_TOOL_TEXT = 4000
 MOST_NOTICES = 50
 _LOOKS = 20
-"""Places to look at: a text made to be compared for ever is none that anybody repeats."""
+"""Occurrences to check at most, so that a hostile text cannot make the search endless."""
 _SPACES = re.compile(r"\s+")
 
 

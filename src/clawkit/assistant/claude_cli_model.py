@@ -14,7 +14,7 @@ from clawkit.claude.client import ClaudeClient
 from clawkit.claude.messages import AssistantMessage, ResultMessage, StreamEvent
 from clawkit.claude.messages import Message as CliMessage
 from clawkit.claude.options import ClaudeAgentOptions
-from clawkit.claude.tool_names import qualified, split_name
+from clawkit.claude.permissions import qualified, split_name
 from clawkit.errors import (
     CliError,
     CliNotFoundError,
@@ -48,9 +48,8 @@ from clawkit.models.protocol import (
 )
 from clawkit.models.provider_errors import ProviderIdentity, WrongAddressError
 from clawkit.system.files import make_private
-from clawkit.tools.registry import SdkMcpServerRegistry
 from clawkit.tools.results import ToolContent, ToolResult
-from clawkit.tools.server import SdkMcpServerImpl
+from clawkit.tools.server import SdkMcpServerImpl, SdkMcpServerRegistry
 from clawkit.tools.tool import SdkMcpTool, ToolOptions
 from clawkit.wire.context import Context
 from clawkit.wire.jsonrpc import as_object
@@ -323,13 +322,13 @@ class ClaudeCli:
         return None
 
     async def _end_abandoned(self) -> None:
-        """Whoever asks anew will not come back for what it asked before."""
+        """End the turns whose owner has started a new one."""
         task = asyncio.current_task()
         for turn in [turn for turn in self._turns if turn.owner is task]:
             await self._end(turn)
 
     def _end_with_task(self, turn: _Turn) -> None:
-        """Whoever runs the tools may be cancelled, and nobody would come back for the CLI."""
+        """End the turn with the task that runs its tools, which may be cancelled meanwhile."""
         task = asyncio.current_task()
         if task is not None and turn.owner is None:
             turn.owner = task

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from clawkit.assistant import token_estimate
 from clawkit.errors import ContextTooLongError
-from clawkit.models.message_history import shown_earlier
+from clawkit.models.messages import shown_earlier
 from clawkit.models.protocol import Image, Message, Part, Text, ToolCall, ToolOutcome
 
 RECENT = 2

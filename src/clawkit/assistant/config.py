@@ -14,8 +14,9 @@ args = ["-y", "@modelcontextprotocol/server-memory"]
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -24,6 +25,9 @@ from msgspec.structs import replace
 from clawkit.errors import SettingsError
 from clawkit.settings import Settings, settings
 from clawkit.wire.jsonrpc import as_object
+
+if TYPE_CHECKING:
+    from clawkit.models.protocol import Usage
 
 Seconds = Annotated[float, Meta(gt=0)]
 Count = Annotated[int, Meta(ge=1)]
@@ -135,6 +139,22 @@ class Price(Struct, frozen=True, forbid_unknown_fields=True):
     output: Annotated[float, Meta(ge=0)]
     cached: Annotated[float, Meta(ge=0)] | None = None
     currency: str = "USD"
+
+    def cost(self, usage: Usage) -> float:
+        """Of the tokens of a prompt, those that were cached have their own price."""
+        cached = self.input if self.cached is None else self.cached
+        fresh = max(0, usage.input - usage.cached)
+        total = fresh * self.input + usage.cached * cached + usage.output * self.output
+        return total / 1_000_000
+
+
+def costs(usage: Mapping[str, Usage], prices: Mapping[str, Price]) -> dict[str, float]:
+    """The cost of tokens by model, added up by currency."""
+    found: dict[str, float] = {}
+    for model, tokens in usage.items():
+        if price := prices.get(model):
+            found[price.currency] = found.get(price.currency, 0.0) + price.cost(tokens)
+    return found
 
 
 class Secrets(Struct, frozen=True, forbid_unknown_fields=True):

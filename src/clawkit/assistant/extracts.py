@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from clawkit.assistant import token_estimate
-from clawkit.assistant.media.framed import receive
+from clawkit.assistant.media.prompt_parts import receive
 from clawkit.assistant.offline.statements import is_taken_back, read
 from clawkit.models.protocol import Message, Text, ToolCall
 from clawkit.text.tokenizer import sentences

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from clawkit.assistant import token_estimate
-from clawkit.assistant.media.framed import frame_of
-from clawkit.assistant.toolbox.tool_source import CallResult
-from clawkit.models.protocol import Message, Part, Text, ToolCall, ToolOutcome, ToolSpec
+from clawkit.assistant.media.prompt_parts import frame_of
+from clawkit.assistant.toolbox.tool_source import CallResult, own_result
+from clawkit.models.protocol import Message, Part, Text, ToolCall, ToolSpec
 from clawkit.text.tokenizer import asked, folded
 
 SEARCH_ATTACHMENTS = ToolSpec(
@@ -72,8 +72,7 @@ def search_attachments(message: Message, call: ToolCall) -> CallResult:
     query = call.arguments.get("query")
     known = isinstance(query, str) and bool(query.strip())
     said = _found(message, str(query)) if known else f"{call.name} needs a query"
-    outcome = ToolOutcome(call.id, (Text(said),), is_error=not known)
-    return CallResult(outcome, "", (), time.monotonic() - started)
+    return own_result(call, said, started, is_error=not known)
 
 
 def _found(message: Message, query: str) -> str:

@@ -29,6 +29,7 @@ from clawkit.assistant.model_choice import (
 )
 from clawkit.errors import ClawError
 from clawkit.models.model_list import list_models
+from clawkit.settings import seconds_in
 
 PATIENCE = "CLAW_SEARCH_PATIENCE"
 """Names the seconds for which a local server is waited for; most are found in a millisecond."""
@@ -119,15 +120,9 @@ async def _server(
 ) -> FoundModels | None:
     moved = _moved(name, environment)
     url = moved or provider.base_url
-    models = await list_models(url, _patience(environment))
+    models = await list_models(url, seconds_in(environment, PATIENCE, _USUAL_PATIENCE))
     base_url = moved if moved != provider.base_url else ""
     return FoundModels(name, "server", url, models, base_url) if models else None
-
-
-def _patience(environment: Mapping[str, str]) -> float:
-    with suppress(ValueError):
-        return max(0.0, float(environment.get(PATIENCE, "")))
-    return _USUAL_PATIENCE
 
 
 def _moved(name: str, environment: Mapping[str, str]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import secrets
 import time
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
@@ -26,6 +25,7 @@ from clawkit.assistant.media.inbound import receive
 from clawkit.assistant.redaction import explain_failure, session_mark
 from clawkit.assistant.reply import Assistant
 from clawkit.assistant.sessions.task_store import note_session
+from clawkit.assistant.sessions.turn_queue import new_session_key
 from clawkit.errors import InvalidArgumentsError, MissingCapabilityError, SettingsError
 from clawkit.settings import settings
 from clawkit.wire.jsonrpc import as_object
@@ -206,7 +206,7 @@ class ReloadingAssistant:
             self._close_beside(opened)
 
     async def close(self) -> None:
-        """Let go of everything; what is still worked on is waited for by nobody."""
+        """Close everything without waiting for running orders."""
         if self._sweeping is not None:
             await self._sweeping
         if self._closing:
@@ -216,7 +216,7 @@ class ReloadingAssistant:
             self._newest = None
 
     def _close_beside(self, opened: _OpenAssistant) -> None:
-        """Nobody waits for servers that an older config has started."""
+        """Close an assistant of an older config in the background, once it has no orders."""
         if opened.retired and opened.orders == 0:
             task = asyncio.get_running_loop().create_task(opened.assistant.close())
             self._closing.add(task)
@@ -247,11 +247,6 @@ def _stamp(file: Path) -> tuple[int, int] | None:
 
 log = logging.getLogger("clawkit.assistant")
 META_STRUCTURED = "clawkit/structured"
-
-
-def new_session_key() -> str:
-    """A key that nobody else has: `mcp-{timestamp}-{random}`."""
-    return f"mcp-{int(time.time() * 1000)}-{secrets.token_hex(8)}"
 
 
 async def take_order(
@@ -297,7 +292,7 @@ def answerable(context: Context) -> frozenset[str]:
 
 
 async def _carry_out(brand: Brand, reloading: ReloadingAssistant, run: OrderRun) -> dict[str, Any]:
-    """Have the assistant work on an order, for whoever waits for it."""
+    """Run an order and build its result."""
     keys: Keys | None = None
     progress: OrderProgress | None = None
     order, context = run.order, run.context
@@ -344,7 +339,7 @@ def read_order(brand: Brand, arguments: dict[str, Any]) -> MessageContext:
     named = key is not None and bool(key.strip())
     return MessageContext(
         message,
-        key if key and named else new_session_key(),
+        key if key and named else new_session_key("mcp"),
         named,
         attachments=attachments,
         with_media=brand.with_media,

@@ -1,4 +1,4 @@
-"""What may be shown: text and logs without keys, session keys as marks, requests in outline."""
+"""Redacts keys in text and logs; logs requests without their content."""
 
 from __future__ import annotations
 

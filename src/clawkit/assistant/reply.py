@@ -18,12 +18,13 @@ from msgspec.structs import replace
 from clawkit.assistant import token_estimate
 from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.callbacks import AssistantReply, Callbacks, MessageContext, Origin
-from clawkit.assistant.command_words import mistyped_command, parse_command
+from clawkit.assistant.chat_commands import mistyped_command, parse_command, run_command
 from clawkit.assistant.compaction import fit
 from clawkit.assistant.config import Config
 from clawkit.assistant.media.call_folder import CallFolder
 from clawkit.assistant.media.outbound import SEND_FILE, FileOutbox, Outgoing, Picked
 from clawkit.assistant.memory.backend import SEARCH_HISTORY, TurnMessage
+from clawkit.assistant.memory.long_term import LongTermMemory
 from clawkit.assistant.model_choice import ChosenModel, choose, open_model
 from clawkit.assistant.prompt import system_prompt
 from clawkit.assistant.redaction import explain_failure
@@ -31,7 +32,7 @@ from clawkit.assistant.sessions.async_store import AsyncSessionStore
 from clawkit.assistant.sessions.records import SessionHistory
 from clawkit.assistant.summaries import compacted
 from clawkit.errors import ContextTooLongError, ModelError, StoreError, ToolTimeoutError
-from clawkit.models.message_history import unanswered, unknown_outcome
+from clawkit.models.messages import unanswered, unknown_outcome, unreadable
 from clawkit.models.protocol import (
     Called,
     File,
@@ -49,11 +50,9 @@ from clawkit.models.protocol import (
     Usage,
 )
 from clawkit.models.retries import answer
-from clawkit.models.tool_calls import unreadable
 
 if TYPE_CHECKING:
     from clawkit.assistant.media.transcription import Transcriber
-    from clawkit.assistant.memory.long_term import LongTermMemory
     from clawkit.assistant.sessions.async_store import Turn
     from clawkit.assistant.toolbox.tool_source import CallResult
     from clawkit.assistant.toolbox.toolbox import Toolbox
@@ -107,7 +106,7 @@ class Assistant:
         await self.close()
 
     async def close(self) -> None:
-        """Stop the servers it started, and let go of connections and files."""
+        """Stop the servers it started; close connections and files."""
         if "toolbox" in self.__dict__:
             await self.toolbox.close()
         for model in self._models.values():
@@ -125,8 +124,6 @@ class Assistant:
     @cached_property
     def long_term(self) -> LongTermMemory:
         """What it remembers beyond one session."""
-        from clawkit.assistant.memory.long_term import LongTermMemory
-
         return LongTermMemory(self.config, self.keys)
 
     def remembers(self, origin: Origin) -> bool:
@@ -160,9 +157,7 @@ class Assistant:
             command = parse_command(context.text)
             if command is None:
                 return await ReplyPipeline(self, turn, context, callbacks).reply()
-            from clawkit.assistant.chat_commands import run
-
-            done = await run(command, self, turn, context, callbacks)
+            done = await run_command(command, self, turn, context, callbacks)
             if isinstance(done, AssistantReply):
                 return done
             return await ReplyPipeline(self, turn, done, callbacks).reply()
@@ -335,7 +330,7 @@ class ReplyPipeline:
         return ". ".join(filter(None, (said, exchange.what_ran(), kept)))
 
     async def _forget(self) -> None:
-        """Nothing came of the message: whoever sends it again has said it once."""
+        """Discard the message, so that sending it again does not store it twice."""
         try:
             await self._turn.discard()
         except StoreError as error:

@@ -77,7 +77,7 @@ async def compacted(
     up_to = kept[0].id - 1 if kept else LAST
     summary = Summary(history.summary)
     size = _room(model, LONGEST) * 3 // 4  # who said it takes room, too
-    pieces = await turn.stretches(up_to, size)
+    pieces = await turn.message_ranges(up_to, size)
     left = sum(piece.tokens for piece in pieces)
     for piece in pieces:
         messages = [saved.message for saved in await turn.read(piece)]
@@ -109,11 +109,13 @@ async def summarise(
     except ModelError as error:
         log.info("no summary from %s: %s", error.provider, type(error).__name__)
     # It looks at every sentence: nobody else should wait for that.
-    text = await asyncio.to_thread(mechanically, earlier, messages, max_tokens)
+    text = await asyncio.to_thread(summarise_without_model, earlier, messages, max_tokens)
     return Summary(text, written.usage)
 
 
-def mechanically(earlier: str, messages: Sequence[Message], max_tokens: int = LONGEST) -> str:
+def summarise_without_model(
+    earlier: str, messages: Sequence[Message], max_tokens: int = LONGEST
+) -> str:
     """The summary without a model: sentences as they were said, the same every time."""
     # Most conversations never get here.
     from clawkit.assistant.extracts import summarise_by_extract
@@ -192,5 +194,5 @@ def _within(summary: str, max_tokens: int, *, cut_off: bool) -> str:
         summary = "\n".join(lines[:-1])
     if token_estimate.count(summary) <= max_tokens * 5 // 4:
         return summary
-    picked = mechanically(summary, (), max_tokens)
+    picked = summarise_without_model(summary, (), max_tokens)
     return picked or shorten(summary, max_tokens * 2)

@@ -22,8 +22,7 @@ from clawkit.claude.permissions import (
     server_in,
 )
 from clawkit.errors import ControlError
-from clawkit.tools.registry import SdkMcpServerRegistry
-from clawkit.tools.server import SdkMcpServerImpl
+from clawkit.tools.server import SdkMcpServerImpl, SdkMcpServerRegistry
 from clawkit.wire.jsonrpc import Message, as_object
 from clawkit.wire.session import Session
 
@@ -82,7 +81,7 @@ class ToolServers:
 
 
 class Permissions:
-    """Decides about tools: the policy first, then whoever the options name."""
+    """Decides about tools: the policy first, then the callback of the options."""
 
     def __init__(self, options: ClaudeAgentOptions, gate: PolicyGate | None) -> None:
         self._decide = options.can_use_tool

@@ -45,10 +45,10 @@ from clawkit.claude.options import (
     McpServerConfig,
     PermissionMode,
 )
+from clawkit.claude.permissions import unmatched_names
 from clawkit.claude.process import CliProcess
-from clawkit.claude.tool_names import unmatched_names
 from clawkit.errors import CliEndedError, CliError, CliGarbageError, CliSilentError
-from clawkit.tools.registry import SdkMcpServerRegistry
+from clawkit.tools.server import SdkMcpServerRegistry
 
 if TYPE_CHECKING:
     from clawkit.claude.policy_gate import PolicyGate
@@ -356,7 +356,7 @@ class ClaudeClient:
             await self.control("mcp_message", server_name=server, message=message)
 
     async def _read(self, process: CliProcess) -> None:
-        """Hear the CLI until it ends. Whatever happens, whoever waits is told how it ended."""
+        """Read from the CLI until it ends, and tell everything that waits how it ended."""
         error: CliError | None = None
         try:
             async for line in process.lines():

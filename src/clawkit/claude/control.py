@@ -20,7 +20,7 @@ _GRACE = 5.0
 
 
 class Control:
-    """One conversation about the conversation. Every request of either side gets its answer."""
+    """Both directions of the control protocol: every request gets a response."""
 
     def __init__(self, write: Write, answerers: dict[str, Answerer]) -> None:
         self._write = write
@@ -65,7 +65,7 @@ class Control:
         return True
 
     async def close(self, error: CliError) -> None:
-        """Nothing more will come: whoever waits is told why, whatever runs is stopped."""
+        """End everything: pending requests fail with this error, running answers are cancelled."""
         self._over = error
         for _, answer in self._waiting.values():
             if not answer.done():

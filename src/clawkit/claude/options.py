@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from clawkit.claude.permissions import CanUseTool, Elicit, HookEvent, HookMatcher
 from clawkit.errors import SettingsError
-from clawkit.tools.registry import SdkMcpServer
+from clawkit.tools.server import SdkMcpServer
 from clawkit.wire.jsonrpc import as_object
 
 

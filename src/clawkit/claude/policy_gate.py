@@ -11,8 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from clawkit.claude.permissions import HookInput, HookResult
-from clawkit.claude.tool_names import split_name
+from clawkit.claude.permissions import HookInput, HookResult, split_name
 from clawkit.errors import ClawError
 from clawkit.guard.journal import Journal
 from clawkit.guard.judge import Judge, open_judge

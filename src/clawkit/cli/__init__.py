@@ -24,23 +24,24 @@ def _main() -> None:
 
         sys.exit(serve_file(arguments[1]))
     if arguments[:1] == ["mcp-server"]:
-        from clawkit.cli.mcp_server import mcp_server, quick_verbose
+        from clawkit.cli.mcp_server import quick_verbose, serve_assistant
 
         verbose = quick_verbose(arguments[1:])
         if verbose is not None:
-            sys.exit(mcp_server(verbose=verbose))
+            sys.exit(serve_assistant(verbose=verbose))
     if arguments[:1] == ["proxy"]:
-        from clawkit.cli.proxy import proxy, quick_request
+        from clawkit.cli.proxy import quick_request, run_guard
 
         request = quick_request(arguments[1:])
         if request is not None:
-            sys.exit(proxy(request))
+            sys.exit(run_guard(request))
     if arguments[:1] == ["__complete"]:
         from clawkit.cli.completion.candidates import complete
 
         sys.exit(complete(arguments[1:]))
-    from clawkit.cli.app import run
-    from clawkit.cli.output import checked_stdout
+    from clawkit.cli.app import app
+    from clawkit.cli.commands import checked_stdout
+    from clawkit.settings import program
 
     with checked_stdout():
-        run()
+        app(prog_name=program())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import stat
 import sys
 from collections.abc import Callable, Sequence
@@ -13,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 from msgspec import Struct
+
+from clawkit.cli.commands import on_termination, print_json, with_options
 
 if TYPE_CHECKING:
     from clawkit.assistant.api_keys import Keys
@@ -24,14 +25,6 @@ if TYPE_CHECKING:
     from clawkit.cli.reply_screen import ReplyScreen
 
 OUTPUT = Path("claw-out")
-
-
-def new_session_key() -> str:
-    """A key that nobody else has, for one question."""
-    import secrets
-    import time
-
-    return f"ask-{int(time.time() * 1000)}-{secrets.token_hex(8)}"
 
 
 def warnings_as_lines(verb: str) -> None:
@@ -99,23 +92,12 @@ def _save(directory: Path, name: str, data: bytes) -> Path:
 
 _STDIN = "standard input"
 _MOMENT = 3.0
-"""Seconds for what is piped in beside a message to begin: whoever started us may not mean it."""
+"""Seconds to wait for piped input beside a message: a pipe may be left open and empty."""
 
 
 class AskRequest(Struct, frozen=True):
     """What was said on the command line."""
 
-    message: str | None
-    session: str | None
-    go_on: bool
-    images: tuple[Path, ...]
-    files: tuple[Path, ...]
-    output: Path
-    as_json: bool
-    model: str
-
-
-def ask(
     message: Annotated[
         str | None,
         typer.Argument(
@@ -123,35 +105,35 @@ def ask(
             help="What to ask; `-` reads it from standard input. "
             "What is piped in beside a message goes along as a file.",
         ),
-    ] = None,
+    ] = None
     session: Annotated[
         str | None, typer.Option("--session", metavar="KEY", help="Ask in this conversation.")
-    ] = None,
+    ] = None
     go_on: Annotated[
         bool, typer.Option("--continue", "-c", help="Go on with the last `claw ask`.")
-    ] = False,
+    ] = False
     images: Annotated[
         list[Path] | None,
         typer.Option("--image", metavar="FILE", help="A picture to show; can be given again."),
-    ] = None,
+    ] = None
     files: Annotated[
         list[Path] | None,
         typer.Option("--file", metavar="FILE", help="A file to send along; can be given again."),
-    ] = None,
+    ] = None
     model: Annotated[
         str, typer.Option(metavar="PROVIDER/MODEL", help="Ask this model, not the usual one.")
-    ] = "",
+    ] = ""
     output: Annotated[
         Path, typer.Option(metavar="DIR", help="Where files of the answer are saved.")
-    ] = OUTPUT,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
-) -> None:
+    ] = OUTPUT
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False
+
+
+@with_options("question", AskRequest)
+def ask(question: AskRequest) -> None:
     """Ask the assistant one question."""
-    if session is not None and go_on:
+    if question.session is not None and question.go_on:
         raise typer.BadParameter("give --session KEY, or --continue")
-    question = AskRequest(
-        message, session, go_on, tuple(images or ()), tuple(files or ()), output, as_json, model
-    )
     raise typer.Exit(_ask(question))
 
 
@@ -178,10 +160,6 @@ def _ask(question: AskRequest) -> int:
         return 1 + error.is_usage
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # Nobody reads on, which is their right; Python would complain once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
 
 
 def _answer(config: Config, question: AskRequest, screen: ReplyScreen, *, streamed: bool) -> int:
@@ -228,11 +206,10 @@ async def _reply(
     from clawkit.assistant.reply import Assistant
 
     task = asyncio.current_task()
-    if task is not None and sys.platform != "win32":
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    if task is not None:
+        on_termination(asyncio.get_running_loop(), lambda _: task.cancel())
     async with Assistant(config) as assistant:
-        looking = asyncio.ensure_future(found_instead(assistant))
+        looking = asyncio.ensure_future(model_suggestion(assistant))
         try:
             reply = await assistant.reply(context, screen)
             if reply.model == "offline" and (found := await looking):
@@ -242,7 +219,7 @@ async def _reply(
             looking.cancel()
 
 
-async def found_instead(assistant: Assistant) -> str:
+async def model_suggestion(assistant: Assistant) -> str:
     """Where nobody chose a model: one that was found, and the command that uses it."""
     from clawkit.assistant.model_choice import is_chosen
 
@@ -255,7 +232,7 @@ async def found_instead(assistant: Assistant) -> str:
 
 def _context(config: Config, question: AskRequest) -> MessageContext:
     from clawkit.assistant.callbacks import MessageContext
-    from clawkit.assistant.sessions.turn_queue import check_key
+    from clawkit.assistant.sessions.turn_queue import check_key, new_session_key
 
     key, named = question.session, question.session is not None
     if key is not None:
@@ -265,7 +242,7 @@ def _context(config: Config, question: AskRequest) -> MessageContext:
     message, piped = _message(question)
     return MessageContext(
         message,
-        key or new_session_key(),
+        key or new_session_key("ask"),
         named,
         "ask",
         _attachments(question, piped),
@@ -330,8 +307,8 @@ def _attachments(question: AskRequest, piped: bytes) -> tuple[Attachment, ...]:
     """The files, and what was piped in as one more."""
     from clawkit.assistant.media.inbound import attachments_from_files
 
-    images = [typed_path(str(path)) for path in question.images]
-    files = [typed_path(str(path)) for path in question.files]
+    images = [typed_path(str(path)) for path in question.images or ()]
+    files = [typed_path(str(path)) for path in question.files or ()]
     if not piped:
         return attachments_from_files(images, files)
     import tempfile
@@ -388,8 +365,6 @@ def _print(
 def _print_json(
     reply: AssistantReply, text: str, saved: list[Path], notices: tuple[str, ...]
 ) -> None:
-    from clawkit.cli.output import print_json
-
     print_json(
         {
             "text": text,
@@ -410,8 +385,6 @@ def _print_json(
 
 def _print_failure(question: AskRequest, problem: str, notices: tuple[str, ...]) -> None:
     """The same fields for a program that reads them: there is no answer, and this is why."""
-    from clawkit.cli.output import print_json
-
     unknown = dict.fromkeys(("model", "usage", "stopReason"))
     empty = dict.fromkeys(("media", "omissions"), ())
     key = question.session

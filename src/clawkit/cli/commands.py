@@ -1,28 +1,33 @@
-"""What every command is run by: errors as lines, Ctrl-C, output as text or JSON, shared options."""
+"""What every command is run by: errors as lines, Ctrl-C, checked output, JSON, shared options."""
 
 from __future__ import annotations
 
 import inspect
+import io
 import json
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from functools import wraps
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast, get_type_hints
 
 import typer
 from typer.core import TyperGroup
 
-from clawkit.cli.output import print_json
 from clawkit.errors import ClawError
+from clawkit.settings import program
 from clawkit.text.normalization import visible
+from clawkit.version import __version__
 
 if TYPE_CHECKING:
-    from io import TextIOWrapper
+    import asyncio
+
+    from _typeshed import ReadableBuffer
 
 INTERRUPTED = 130
 MAX_CONNECTIONS = 1000
@@ -79,6 +84,13 @@ TrustedProxy = Annotated[
 ]
 
 
+def print_version(wanted: bool) -> None:
+    """What `--version` does."""
+    if wanted:
+        print(f"clawkit {__version__}")
+        raise typer.Exit
+
+
 def port_option(help: str) -> Any:
     """An option that takes a port."""
     return typer.Option(metavar="PORT", min=0, max=65535, help=help)
@@ -98,7 +110,7 @@ def status_of(error: ClawError) -> int:
 
 
 class CommandGroup(TyperGroup):
-    """Commands that end without a traceback: by an error on purpose, Ctrl-C, or a closed pipe."""
+    """Ends commands without a traceback: on our errors, Ctrl-C, or a closed pipe."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_flag_types(super().get_params(ctx))
@@ -116,7 +128,7 @@ class CommandGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         # What is shown is what somebody wrote, and not every terminal can print it.
-        cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
+        cast("io.TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -138,8 +150,12 @@ class CommandGroup(TyperGroup):
 def with_options(
     name: str, make: Callable[..., object]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command the options of the function `make`; what that returns is its `name`."""
-    made_of = inspect.signature(make, eval_str=True).parameters
+    """Gives a command the options of a function or Struct; what that makes is its `name`."""
+    types = get_type_hints(make, include_extras=True)
+    made_of = {
+        one.name: one.replace(annotation=types[one.name])
+        for one in inspect.signature(make).parameters.values()
+    }
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
         del command.__annotations__[name]  # which is no option, and may be imported later
@@ -160,7 +176,7 @@ def with_options(
 
 
 def _without_flag_types(parameters: list[Any]) -> list[Any]:
-    """A flag takes no value, so its help shows no type of one."""
+    """Hides the value type in the help of flags."""
     for parameter in parameters:
         if getattr(parameter, "is_flag", False):
             parameter.metavar = ""
@@ -187,6 +203,13 @@ def pass_on(context: typer.Context) -> None:
 def _is_interrupt(error: typer.Abort) -> bool:
     """Whether a question was ended by Ctrl-C, and not by the end of input."""
     return isinstance(error.__context__, KeyboardInterrupt)
+
+
+def on_termination(loop: asyncio.AbstractEventLoop, end: Callable[[int], object]) -> None:
+    """Call `end` with the number of a signal that ends programs, where there are such signals."""
+    if sys.platform != "win32":
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, end, number)
 
 
 def complain(problem: str, context: Any) -> None:
@@ -252,3 +275,101 @@ def confirm(question: str, nothing: str, advice: str, lines: Iterable[str]) -> N
     if not typer.confirm(question, default=False):
         print(nothing)
         raise typer.Exit(1)
+
+
+class _Output(io.FileIO):
+    """Standard output that discards everything after its first write error."""
+
+    problem: OSError | None = None
+    left = False
+    """Whether its reader has gone."""
+
+    def write(self, b: ReadableBuffer, /) -> int:
+        if self.problem is not None:
+            return memoryview(b).nbytes
+        try:
+            return cast("int", super().write(b))
+        except BrokenPipeError:  # a reader may leave; commands know that
+            self.left = True
+            raise
+        except OSError as error:
+            self.problem = error
+            raise
+
+
+@contextmanager
+def checked_stdout() -> Generator[None]:
+    """Run a command; where its output cannot be written, say so and exit with status 1.
+
+    Where its reader has gone it has seen enough: that is status 0, whoever noticed it.
+    """
+    usual = cast("io.TextIOWrapper", sys.stdout)
+    if usual.isatty():
+        yield
+        return
+    output = _Output(usual.fileno(), "w", closefd=False)
+    stream = sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(output),
+        encoding=usual.encoding,
+        errors=usual.errors,
+        line_buffering=usual.line_buffering or usual.write_through,
+    )
+    try:
+        yield
+    except (OSError, SystemExit) as error:
+        if output.left:
+            sys.exit(0)
+        if output.problem is None or isinstance(error, SystemExit):
+            raise
+    finally:
+        _flush(stream)
+        if output.problem is not None:
+            _fail(output.problem)
+
+
+def _flush(stream: io.TextIOWrapper) -> None:
+    """Flush before Python exits, while an error can still be reported."""
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        # Whoever read it has seen enough; what is left in the buffer has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except OSError:
+        pass  # it is kept as the problem
+
+
+def _fail(problem: OSError) -> None:
+    why = problem.strerror or type(problem).__name__
+    print(f"{program()}: cannot write to stdout: {why}", file=sys.stderr)
+    sys.exit(1)
+
+
+def print_json(value: object) -> None:
+    import msgspec
+
+    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def has_screen() -> bool:
+    """Whether a browser that is started here can be seen."""
+    if "SSH_CONNECTION" in os.environ:
+        return False
+    graphical = "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
+    return graphical or sys.platform in ("darwin", "win32")
+
+
+def open_privately(link: str, name: str) -> bool:
+    """Open a link by way of a private file: a command line can be read by every user."""
+    import webbrowser
+    from html import escape
+
+    from clawkit.settings import settings
+    from clawkit.system.files import make_private, write_whole
+
+    page = settings().data / name
+    make_private(page.parent)
+    write_whole(page, _FORWARD.format(escape(link)).encode())
+    return webbrowser.open(page.as_uri())
+
+
+_FORWARD = '<!doctype html><meta http-equiv="refresh" content="0; url={}"><title>claw</title>\n'

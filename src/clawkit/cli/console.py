@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clawkit.cli.browser import has_screen, open_privately
-from clawkit.cli.commands import CommandFailure
+from clawkit.cli.commands import CommandFailure, has_screen, open_privately
 
 if TYPE_CHECKING:
     from clawkit.console.access import ConsoleAccess

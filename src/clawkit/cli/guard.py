@@ -13,8 +13,7 @@ from typing import Annotated
 
 import typer
 
-from clawkit.cli.commands import AsJson, CommandFailure, command_group
-from clawkit.cli.output import print_json
+from clawkit.cli.commands import AsJson, CommandFailure, command_group, print_json
 from clawkit.cli.tables import terminal_width
 from clawkit.guard.selftest.bench import SelftestOptions
 from clawkit.guard.selftest.runner import Attack, all_attacks, require_serving, run

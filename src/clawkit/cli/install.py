@@ -1,4 +1,4 @@
-"""`claw install`: our servers in the config files of MCP clients, and out of them.
+"""`claw install` and `claw uninstall`: our servers in the config files of MCP clients, or out.
 
 That is the assistant's, the memory's with `--being`, or that of a Python file with tools.
 """
@@ -10,7 +10,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, redirect_stdout, suppress
 from pathlib import Path
 from typing import Annotated
@@ -24,14 +24,15 @@ from clawkit.assistant.config import read_config
 from clawkit.assistant.memory.place import MemoryPlace, is_address, opened
 from clawkit.assistant.model_choice import choose, is_chosen, known_providers
 from clawkit.assistant.model_discovery import suggestion
-from clawkit.cli.commands import AsJson
-from clawkit.cli.memory.elsewhere import TOKEN_VARIABLE
-from clawkit.cli.output import print_json
-from clawkit.cli.tables import at_home, print_rows
-from clawkit.cli.wrap import DryRun
+from clawkit.cli.commands import AsJson, Yes, confirm, print_json, with_options
+from clawkit.cli.memory.remote import TOKEN_VARIABLE
+from clawkit.cli.tables import at_home, change_row, print_rows, row_lines, table_lines
+from clawkit.cli.wrap import DryRun, Project
 from clawkit.errors import ClawError, HostError
+from clawkit.guard.locations import policy_file
 from clawkit.hosts import installation
 from clawkit.hosts.clients import ClientApp, client_called
+from clawkit.hosts.discovery import SearchScope
 from clawkit.hosts.installation import (
     InstallOrder,
     InstallOutcome,
@@ -41,7 +42,9 @@ from clawkit.hosts.installation import (
     memory_order,
     survey,
 )
-from clawkit.system.addresses import check_address
+from clawkit.hosts.removal import Removal, RemovalReport, remove_everything
+from clawkit.settings import program, settings
+from clawkit.system.addresses import check_address, shown_address
 from clawkit.text.normalization import visible
 from clawkit.tools.loader import load_server, split_target
 
@@ -50,19 +53,21 @@ _STATES = {"installed": "added", "not installed": "not added"}
 """How things stand, said of our server: the client is there in either case."""
 
 
-def install(
+class InstallOptions(msgspec.Struct, frozen=True):
+    """What was said on the command line."""
+
     client: Annotated[
         str | None, typer.Argument(metavar="CLIENT", help="Such as cursor or claude-code.")
-    ] = None,
+    ] = None
     file: Annotated[
         str | None,
         typer.Argument(
             metavar="FILE[:SERVER]", help="Add the tools of this Python file, not the assistant."
         ),
-    ] = None,
+    ] = None
     everywhere: Annotated[
         bool, typer.Option("--all", help="Every client that is found on this machine.")
-    ] = False,
+    ] = False
     being: Annotated[
         str,
         typer.Option(
@@ -70,65 +75,71 @@ def install(
             help="Add this Being's memory instead of the assistant, by its name, its id or, where "
             "it is served elsewhere, its address; the token is asked for, or in CLAW_BEING_TOKEN.",
         ),
-    ] = "",
+    ] = ""
     name: Annotated[
         str,
         typer.Option(
             help="What the client calls the server; without, openclaw, memory with --being, "
             "or the name of FILE."
         ),
-    ] = "",
+    ] = ""
     project: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR", help="In the client's file of this project, not in your own file."
         ),
-    ] = None,
-    remove: Annotated[bool, typer.Option("--remove", help="Take it out again.")] = False,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
+    ] = None
+    remove: Annotated[bool, typer.Option("--remove", help="Take it out again.")] = False
+    dry_run: DryRun = False
+    as_json: AsJson = False
+
+
+@with_options("options", InstallOptions)
+def install(options: InstallOptions) -> None:
     """Add the assistant, a memory or your tools to a client; without CLIENT, list where."""
+    raise typer.Exit(run_install(options))
+
+
+def run_install(options: InstallOptions) -> int:
+    """Install, remove or list; the exit status."""
+    client, file, being, remove = options.client, options.file, options.being, options.remove
     if client is not None and file is None and split_target(client)[0].endswith(".py"):
         client, file = None, client
-    if client is not None and everywhere:
+    if client is not None and options.everywhere:
         raise typer.BadParameter("give a CLIENT, or --all")
     if file is not None and being:
         raise typer.BadParameter("give FILE or --being, not both")
-    order = _order(name, being, file, project, dry_run=dry_run)
-    if order.url and not remove and (client is not None or everywhere):
+    order = _order(options.name, being, file, options.project, dry_run=options.dry_run)
+    if order.url and not remove and (client is not None or options.everywhere):
         order = msgspec.structs.replace(order, token=_tried_token(order.url))
-    if file is not None and not remove:
-        _check_file(file)
-    if being and not order.url and not remove:
-        # One that is not there would only be missed when the client starts its server.
-        with opened(MemoryPlace(embedder="none")) as store:
-            store.find(being)
-    clients = _clients(client, order, everywhere=everywhere)
+    if not remove:
+        _check_target(file, being if not order.url else "")
+    clients = _clients(client, order, everywhere=options.everywhere)
     if clients is None:
-        if remove or dry_run:
+        if remove or options.dry_run:
             raise typer.BadParameter("give a CLIENT, or --all")
-        _list(order, file, as_json=as_json)
-        return
+        _list(order, file, as_json=options.as_json)
+        return 0
     act = installation.remove if remove else installation.install
     outcomes = tuple(act(one, order) for one in clients)
-    if as_json:
+    if options.as_json:
         print_json({"outcomes": outcomes, "claude": _claude_command(order)})
     else:
         _print_outcomes(outcomes, order)
-        if (
-            not being
-            and file is None
-            and any(outcome.action == "installed" for outcome in outcomes)
-        ):
+        is_assistant = not being and file is None
+        if is_assistant and any(one.action == "installed" for one in outcomes):
             _advise()
-    raise typer.Exit(int(any(outcome.action == "failed" for outcome in outcomes)))
+    return int(any(outcome.action == "failed" for outcome in outcomes))
 
 
-def _check_file(target: str) -> None:
-    """One that does not load would only be missed when the client starts its server."""
-    with redirect_stdout(sys.stderr):
-        load_server(target)
+def _check_target(file: str | None, being: str) -> None:
+    """What is not there, or does not load, would only be missed when the client starts it."""
+    if file is not None:
+        with redirect_stdout(sys.stderr):
+            load_server(file)
+    if being:
+        with opened(MemoryPlace(embedder="none")) as store:
+            store.find(being)
 
 
 def _order(
@@ -145,7 +156,7 @@ def _order(
         return memory_order(being, name, project, dry_run=dry_run)
     if file is not None:
         return file_order(file, name, project, dry_run=dry_run)
-    brand = "clawdbot" if Path(sys.argv[0]).stem == "clawdbot" else "openclaw"
+    brand = "clawdbot" if program() == "clawdbot" else "openclaw"
     return assistant_order(name, brand, project, dry_run=dry_run)
 
 
@@ -191,7 +202,9 @@ def _print_outcomes(outcomes: Sequence[InstallOutcome], order: InstallOrder) -> 
             _print_text(outcome)
     print_rows(
         [
-            (_verb(one, order), order.name, one.client, at_home(one.file), one.note)
+            change_row(
+                one.action, order.name, one.client, one.file, one.note, dry_run=order.dry_run
+            )
             for one in outcomes
         ]
     )
@@ -226,16 +239,11 @@ def _advise() -> None:
 
 
 def _print_text(outcome: InstallOutcome) -> None:
-    """What would be added; what stands around it is nobody's business here."""
+    """What would be added, alone: the rest of the file may hold secrets."""
     print(f"{visible(outcome.file)}, line {outcome.line}:")
     for line in outcome.text.splitlines():
         print(f"+{visible(line.replace(chr(9), '    '))}")
     print()
-
-
-def _verb(outcome: InstallOutcome, order: InstallOrder) -> str:
-    would = order.dry_run and outcome.action in _DONE
-    return f"would be {outcome.action}" if would else outcome.action
 
 
 def _list(order: InstallOrder, file: str | None, *, as_json: bool) -> None:
@@ -275,3 +283,86 @@ def _claude_command(order: InstallOrder) -> str:
         header = f'--header "Authorization: Bearer ${TOKEN_VARIABLE}"'
         return f"claude mcp add --scope {scope} --transport http {place} {header}"
     return f"claude mcp add --scope {scope} {shlex.quote(order.name)} -- {shlex.join(order.argv)}"
+
+
+_NOTHING = "No client on this machine has anything of ours."
+
+
+class Remaining(msgspec.Struct, frozen=True):
+    """Something of ours that is on this machine and belongs to no client."""
+
+    place: str
+    what: str
+
+
+def uninstall(
+    project: Project = Path(),
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take everything of ours out of every MCP client again.
+
+    That is the assistant, memories and tools; servers behind the guard go on without it. An entry
+    with variables that somebody wrote by hand is left to you. What you told the assistant, memories
+    and settings stay, and it is said where.
+    """
+    scope = SearchScope(None, project)
+    plan = remove_everything(scope, dry_run=True)
+    if not dry_run and not yes and _done(plan):
+        lines = [*row_lines(_rows(plan.removals, would=True)), ""]
+        confirm("Take these out?", "Nothing was changed.", "give --yes or --dry-run", lines)
+    report = plan if dry_run else remove_everything(scope, dry_run=False)
+    staying = list(_staying())
+    if as_json:
+        print_json({"removals": report.removals, "problems": report.problems, "stays": staying})
+    else:
+        _print_report(report, staying, dry_run=dry_run)
+    raise typer.Exit(int(report.failed))
+
+
+def _print_report(report: RemovalReport, staying: Sequence[Remaining], *, dry_run: bool) -> None:
+    if report.removals:
+        print_rows(_rows(report.removals, would=dry_run))
+    elif not report.problems:
+        print(_NOTHING)
+    for problem in report.problems:
+        print(f"claw uninstall: {visible(problem)}", file=sys.stderr)
+    if dry_run:
+        print("\nNothing was changed: this was a dry run.")
+    elif changed := {one.client for one in _done(report)}:
+        titles = sorted(client_called(client).title for client in changed)
+        print(f"\nRestart {', '.join(titles)} for this to count.")
+    if staying:
+        print("\nWhat stays, until you delete it:")
+        for line in table_lines([(at_home(one.place), one.what) for one in staying]):
+            print(f"  {line}")
+    print("`pip uninstall clawkit` (or pipx, uv) removes the program itself.")
+
+
+def _done(report: RemovalReport) -> list[Removal]:
+    return [one for one in report.removals if one.action in ("removed", "unwrapped")]
+
+
+def _rows(removals: Sequence[Removal], *, would: bool) -> list[tuple[str, ...]]:
+    return [
+        change_row(one.action, one.server, one.client, one.file, one.note, dry_run=would)
+        for one in removals
+    ]
+
+
+def _staying() -> Iterator[Remaining]:
+    """Our folders that are there, and a store elsewhere."""
+    places = settings()
+    known = [
+        (places.config, "settings, your assistant's tools"),
+        (policy_file(), "the policy"),
+        (places.data, "sessions, memories, the guard's log, backups of clients' files"),
+    ]
+    for place, what in known:
+        if place.exists():
+            yield Remaining(str(place), what)
+    if places.store:
+        yield Remaining(shown_address(places.store), "memories (CLAW_STORE)")
+    if (places.config / "config.toml").exists():
+        yield Remaining("the system's keyring", "model keys that `claw setup` put there, if any")

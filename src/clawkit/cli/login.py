@@ -16,9 +16,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 import typer
 
-from clawkit.cli.browser import has_screen, open_privately
-from clawkit.cli.commands import AsJson, CommandFailure, with_options
-from clawkit.cli.output import print_json
+from clawkit.cli.commands import (
+    AsJson,
+    CommandFailure,
+    has_screen,
+    open_privately,
+    print_json,
+    with_options,
+)
 from clawkit.cli.tables import at_home
 from clawkit.errors import ClawError, LoginError
 from clawkit.login.client.stored import LoginRecord, read_logins, server_key
@@ -42,33 +47,35 @@ Server = Annotated[
 ]
 
 
-def _new_login(
+class NewLoginOptions(msgspec.Struct, frozen=True):
+    """The login that is wanted, as it was typed."""
+
     scope: Annotated[
         str,
         typer.Option(
             metavar="SCOPES", help="What to ask for, beside what you have; without, as it says."
         ),
-    ] = "",
+    ] = ""
     client_id: Annotated[
         str, typer.Option(metavar="ID", help="A client id that was made for you there.")
-    ] = "",
+    ] = ""
     client_secret_file: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The secret of --client-id; without, you are asked."),
-    ] = None,
+    ] = None
     client_secret_env: Annotated[
         str, typer.Option(metavar="NAME", help="The variable with the secret of --client-id.")
-    ] = "",
+    ] = ""
     private_key_file: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A private key in PEM, in place of a secret."),
-    ] = None,
+    ] = None
     client_credentials: Annotated[
         bool,
         typer.Option(
             "--client-credentials", help="Log in as the client itself; nobody has to agree."
         ),
-    ] = False,
+    ] = False
     client_metadata: Annotated[
         str,
         typer.Option(
@@ -76,43 +83,43 @@ def _new_login(
             envvar="CLAW_CLIENT_METADATA",
             help="The address of a client metadata document of yours, for servers that take one.",
         ),
-    ] = "",
+    ] = ""
     redirect_uri: Annotated[
         str,
         typer.Option(
             metavar="URL", help="Where the browser is sent back to; without, a free port here."
         ),
-    ] = "",
+    ] = ""
     keep_in: Annotated[
         Literal["keyring", "file"] | None,
         typer.Option(help="Where the tokens are kept; without, the keyring if there is one."),
-    ] = None,
+    ] = None
     timeout: Annotated[
         float, typer.Option(min=1, metavar="SECONDS", help="How long to wait for the browser.")
-    ] = 300.0,
-) -> object:
-    """The login that is wanted, as NewLogin."""
-    from clawkit.login.client.flow import NewLogin
+    ] = 300.0
 
-    options = NewLogin(
-        scope=" ".join(scope.split()),
-        client_id=client_id,
-        client_secret=_secret(client_secret_file, client_secret_env),
-        key_file=str(private_key_file.resolve()) if private_key_file else "",
-        client_metadata=client_metadata,
-        redirect_uri=redirect_uri,
-        client_credentials=client_credentials,
-        keep_in=keep_in,
-        timeout=timeout,
-    )
-    _check(options)
-    return options
+    def checked(self) -> NewLogin:
+        from clawkit.login.client.flow import NewLogin
+
+        options = NewLogin(
+            scope=" ".join(self.scope.split()),
+            client_id=self.client_id,
+            client_secret=_secret(self.client_secret_file, self.client_secret_env),
+            key_file=str(self.private_key_file.resolve()) if self.private_key_file else "",
+            client_metadata=self.client_metadata,
+            redirect_uri=self.redirect_uri,
+            client_credentials=self.client_credentials,
+            keep_in=self.keep_in,
+            timeout=self.timeout,
+        )
+        _check(options)
+        return options
 
 
-@with_options("wanted", _new_login)
+@with_options("request", NewLoginOptions)
 def login(
     server: Server,
-    wanted: NewLogin,
+    request: NewLoginOptions,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address and open no browser.")
     ] = False,
@@ -125,6 +132,7 @@ def login(
     """
     from clawkit.login.client.flow import LoginScreen, log_in
 
+    wanted = request.checked()
     url = address_of(server)
     opens = not no_browser and has_screen()
 

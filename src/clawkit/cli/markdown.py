@@ -1,4 +1,4 @@
-"""Markdown on a terminal while it comes: rich draws it, and nothing in it is hidden or obeyed."""
+"""Streams Markdown to a terminal with rich; nothing in it is hidden or executed."""
 
 from __future__ import annotations
 

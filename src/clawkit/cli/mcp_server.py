@@ -14,6 +14,7 @@ from msgspec import Struct
 from clawkit import __version__
 from clawkit.assistant.server import LateTasks, brand_of, order_server
 from clawkit.errors import ClawError
+from clawkit.settings import program
 from clawkit.wire.line_io import claim_stdio
 from clawkit.wire.stdio import serve_stdio
 
@@ -45,7 +46,7 @@ def quick_verbose(arguments: Sequence[str]) -> bool | None:
     return True if len(arguments) == 1 and arguments[0] in ("-v", "--verbose") else None
 
 
-def mcp_server(*, verbose: bool) -> int:
+def serve_assistant(*, verbose: bool) -> int:
     """Serve until end of input."""
     try:
         fds = claim_stdio()
@@ -82,7 +83,7 @@ class HttpPlace(Struct, frozen=True):
 def mcp_server_http(place: HttpPlace, *, verbose: bool) -> int:
     """Serve over HTTP until interrupted, to nobody without a login or the token."""
     from clawkit.assistant.redaction import RequestLog, log_to_stderr
-    from clawkit.cli.logins import hint, hosts_behind, login_for, read_token
+    from clawkit.cli.server_logins import hint, hosts_behind, login_for, read_token
     from clawkit.wire.http.token_login import token_login
     from clawkit.wire.http.uvicorn_server import is_loopback, serve_http
 
@@ -124,12 +125,6 @@ def mcp_server_http(place: HttpPlace, *, verbose: bool) -> int:
         print(f"{program()} mcp-server: {error}", file=sys.stderr)
         return 1
     return 0
-
-
-def program() -> str:
-    """The name this was started by; a module run by Python is `claw`."""
-    name = Path(sys.argv[0]).stem.lower()
-    return "claw" if name == "__main__" else name
 
 
 class _BeforeOrders:

@@ -65,7 +65,7 @@ def _request(found: dict[str, str], command: tuple[str, ...]) -> ProxyRequest:
     )
 
 
-def proxy(request: ProxyRequest) -> int:
+def run_guard(request: ProxyRequest) -> int:
     """Run it until its server or its client ends."""
     try:
         if request.listen is not None:
@@ -89,7 +89,7 @@ def _listen(request: ProxyRequest, port: int) -> int:
     """Serve HTTP, to programs of this user, to who has the token, or to people who log in."""
     from functools import partial
 
-    from clawkit.cli.logins import hint, hosts_behind, login_for, read_token
+    from clawkit.cli.server_logins import hint, hosts_behind, login_for, read_token
     from clawkit.guard.http.callers import Callers, PinnedTools, with_token
     from clawkit.guard.http.reverse_proxy import serve_reverse_proxy
     from clawkit.guard.http.upstream import open_guarded

@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from clawkit.assistant.memory.place import MemoryPlace, opened
-from clawkit.cli.being.opened_store import (
+from clawkit.cli.being.options import (
     BeingOption,
     EmbedderOption,
     ProgressLine,
@@ -19,9 +19,8 @@ from clawkit.cli.being.opened_store import (
     say_missing,
     say_removed,
 )
-from clawkit.cli.commands import AsJson, CommandFailure, print_lines
-from clawkit.cli.memory.elsewhere import Asked, print_recalled, remote_being
-from clawkit.cli.output import print_json
+from clawkit.cli.commands import AsJson, CommandFailure, print_json, print_lines
+from clawkit.cli.memory.remote import SearchRequest, print_recalled, remote_being
 from clawkit.memory.tokens import Caller
 from clawkit.text.normalization import visible
 
@@ -76,8 +75,8 @@ def remember(
         "importance": importance,
     }
     if address := place.address_of(being):
-        with remote_being(place, address) as far:
-            _remember_far(far, said, scene, as_json=as_json)
+        with remote_being(place, address) as there:
+            _remember_remotely(there, said, scene, as_json=as_json)
         return
     with opened(place) as store:
         memory = store.open(place.own(store, being))
@@ -111,9 +110,11 @@ def recall(
     place = MemoryPlace(address, embedder)
     asked = _given(text, "to recall for", "recall")
     if address := place.address_of(being):
-        with remote_being(place, address) as far, ProgressLine("Recalling") as progress:
+        with remote_being(place, address) as there, ProgressLine("Recalling") as progress:
             progress.begin()
-            print_recalled(far, Asked(asked, limit, explain, as_of), _NOTHING, as_json=as_json)
+            print_recalled(
+                there, SearchRequest(asked, limit, explain, as_of), _NOTHING, as_json=as_json
+            )
         return
     if not place.is_begun():
         none = {"kind": "keyword", "text": _NOTHING, "hits": ()}
@@ -143,15 +144,17 @@ def _given(text: list[str] | None, purpose: str, verb: str) -> str:
     return said.strip() if text == ["-"] else said
 
 
-def _remember_far(far: RemoteBeing, said: str, scene: dict[str, Any], *, as_json: bool) -> None:
+def _remember_remotely(
+    there: RemoteBeing, said: str, scene: dict[str, Any], *, as_json: bool
+) -> None:
     today = datetime.now().astimezone().date().isoformat()
     whole = {**scene, "action": said, "when": scene["when"] or [today]}
-    answer = far.call("update_notes", {"scenes": [whole]})
+    answer = there.call("update_notes", {"scenes": [whole]})
     if as_json:
         print(answer)
         return
     left_out = _left_out(answer)
-    print(f"Noted at {visible(far.url)}{': ' + visible(said) if not left_out else '.'}")
+    print(f"Noted at {visible(there.url)}{': ' + visible(said) if not left_out else '.'}")
     say_removed(left_out)
 
 

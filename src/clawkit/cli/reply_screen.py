@@ -36,7 +36,7 @@ def harmless(text: str) -> str:
 
 
 class Stream:
-    """Pieces of an answer as they may be shown: harmless whole lines.
+    """Buffers an answer to whole lines that are safe for a terminal.
 
     Lines that only name a file to send are left out: the file is shown, not its name.
     """
@@ -234,7 +234,7 @@ def _reason(result: CallResult) -> str:
 
 
 def begin_message() -> None:
-    """What goes wrong from now on is told, even if it was told of the message before."""
+    """Report errors again that were reported for the message before."""
     _told.clear()
 
 

@@ -56,8 +56,8 @@ def _reloaded(target: str) -> ServerCore:
 
 def _page_of(server: ServerCore, *, login: bool) -> PageMaker:
     """What a browser is shown: made anew for each request, as the tools may change."""
+    from clawkit.cli.tools import server_page
     from clawkit.hosts.paste import pastes_for_url
-    from clawkit.tools.page import server_page
 
     def page(origin: str, may_see: bool) -> ServerPage:
         token = "" if login or server.authenticate is None else "YOUR_TOKEN"
@@ -81,7 +81,7 @@ def serve_file_http(
     trusted_proxies: Sequence[str] = (),
 ) -> int:
     """Serve a file over HTTP until interrupted; processes with one `CLAW_SECRET` share clients."""
-    from clawkit.cli.logins import hint, hosts_behind, login_for
+    from clawkit.cli.server_logins import hint, hosts_behind, login_for
     from clawkit.settings import settings
     from clawkit.wire.http import HttpAppOptions
     from clawkit.wire.http.uvicorn_server import HttpLimits, is_loopback, serve_http

@@ -34,7 +34,7 @@ from clawkit.cli.commands import (
 )
 from clawkit.cli.tables import ago, minute, shorten, table_lines, terminal_width
 from clawkit.errors import StoreError
-from clawkit.models.message_history import unknown_outcome
+from clawkit.models.messages import unknown_outcome
 from clawkit.models.protocol import Image, Part, Text, ToolCall
 from clawkit.text.counts import counted
 from clawkit.text.normalization import visible

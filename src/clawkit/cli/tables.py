@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -84,9 +84,9 @@ def _rendered(cells: list[list[str]], width: int | None) -> list[str]:
     return [line.rstrip() for line in captured.get().rstrip("\n").split("\n")]
 
 
-def print_table(rows: Sequence[Sequence[str]], optional: Sequence[str] = ()) -> None:
+def print_table(rows: Sequence[Sequence[str]]) -> None:
     """A table, its first row the names of the columns; cut for eyes, never for programs."""
-    for line in table_lines(rows, terminal_width(), optional):
+    for line in table_lines(rows, terminal_width()):
         print(line)
 
 
@@ -105,12 +105,17 @@ def print_rows(rows: Sequence[tuple[str, ...]]) -> None:
         print(line)
 
 
-def print_facts(title: str, facts: dict[str, str], wide: int = 10) -> None:
-    """A title, and below it what is known by name; nothing of what is empty."""
-    print(title)
-    for name, value in facts.items():
-        if value:
-            print(f"  {name:<{wide}} {visible(value)}")
+def fact_lines(facts: Mapping[str, str], wide: int = 10) -> Iterator[str]:
+    """What is known by name, below a title; nothing of what is empty."""
+    return (f"  {name:<{wide}} {visible(value)}" for name, value in facts.items() if value)
+
+
+def change_row(
+    action: str, server: str, client: str, file: str, note: str, *, dry_run: bool
+) -> tuple[str, ...]:
+    """What was done to a server in a client's file, or would be."""
+    would = dry_run and action in ("installed", "removed", "wrapped", "unwrapped")
+    return f"would be {action}" if would else action, server, client, at_home(file), note
 
 
 def at_home(file: str) -> str:

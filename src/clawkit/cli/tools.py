@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from clawkit.cli.commands import AsJson, Target
-from clawkit.cli.output import print_json
+from clawkit.cli.commands import AsJson, Target, print_json
 from clawkit.text.normalization import visible
 from clawkit.tools.loader import load_server
-from clawkit.tools.parameters import takes
+from clawkit.tools.parameters import parameters_of, takes
+from clawkit.wire.http.page import PagePart, PasteText, ServerPage
 from clawkit.wire.server import ServerCore
 
 
@@ -42,7 +42,6 @@ def _page(server: ServerCore, target: str) -> str:
     """The page for clients that start the file themselves."""
     from clawkit.hosts.installation import file_order
     from clawkit.hosts.paste import pastes_for_command
-    from clawkit.tools.page import server_page
     from clawkit.wire.http.page import render
 
     order = file_order(target)
@@ -89,3 +88,28 @@ def _takes(item: dict[str, Any]) -> str:
     if "arguments" in item:
         return ", ".join(a["name"] + ("" if a["required"] else "?") for a in item["arguments"])
     return takes(item.get("inputSchema", {}))
+
+
+_NOTE = "Made with Clawkit."
+
+
+def server_page(
+    server: ServerCore, address: str, pastes: tuple[PasteText, ...], *, with_tools: bool = True
+) -> ServerPage:
+    """What a page shows of a server; without its tools, neither its version nor instructions."""
+    title = server.info.get("title") or server.name
+    about = server.info.get("description", "")
+    if not with_tools:
+        hint = "Its tools are shown to those who may call it."
+        return ServerPage(title, address, about, (), pastes, f"{hint} {_NOTE}")
+    about = "\n\n".join(filter(None, (about, server.instructions)))
+    tools = tuple(_part(tool.definition) for tool in server.tools.values())
+    return ServerPage(title, address, about, tools, pastes, f"Version {server.version}. {_NOTE}")
+
+
+def _part(definition: dict[str, Any]) -> PagePart:
+    rows = (
+        (one.name, one.kind, one.presence, one.description)
+        for one in parameters_of(definition["inputSchema"])
+    )
+    return PagePart(definition["name"], str(definition.get("description", "")), tuple(rows))

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clawkit.assistant.memory.place import MemoryPlace, opened
-from clawkit.cli.being.opened_store import StoreOption
+from clawkit.cli.being.options import StoreOption
 from clawkit.cli.being.output import day
-from clawkit.cli.commands import AsJson, CommandFailure, Yes, command_group, confirm
-from clawkit.cli.output import print_json
+from clawkit.cli.commands import AsJson, CommandFailure, Yes, command_group, confirm, print_json
 from clawkit.cli.tables import ago, print_table
 from clawkit.login import grants, identities, need_packages, people
 from clawkit.login.records import LINK_SECONDS, Grant, User

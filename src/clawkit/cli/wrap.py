@@ -10,9 +10,8 @@ from typing import Annotated
 
 import typer
 
-from clawkit.cli.commands import AsJson, Project
-from clawkit.cli.output import print_json
-from clawkit.cli.tables import at_home, print_rows
+from clawkit.cli.commands import AsJson, Project, print_json
+from clawkit.cli.tables import at_home, change_row, print_rows
 from clawkit.guard.profiles.prospect import (
     BASE,
     DENIED_TO_ALL,
@@ -117,7 +116,7 @@ def _print_report(report: Report, *, dry_run: bool) -> None:
             _print_diff(change)
     print_rows(
         [
-            (_verb(one, dry_run=dry_run), one.server, one.client, at_home(one.file), one.note)
+            change_row(one.action, one.server, one.client, one.file, one.note, dry_run=dry_run)
             for one in report.changes
         ]
     )
@@ -131,14 +130,8 @@ def _print_problems(problems: Sequence[str]) -> None:
         print(f"claw: {visible(problem)}", file=sys.stderr)
 
 
-def _verb(change: EntryChange, *, dry_run: bool) -> str:
-    if change.action in ("wrapped", "unwrapped") and dry_run:
-        return "would be " + change.action
-    return change.action
-
-
 def _print_diff(change: EntryChange) -> None:
-    """A unified diff of the entry alone: what stands around it is nobody's business here."""
+    """A unified diff of the entry alone: the rest of the file may hold secrets."""
     before, after = change.before.splitlines(), change.after.splitlines()
     whole = max(len(before), len(after))
     file, place = visible(change.file), visible(".".join(change.keys))

@@ -11,7 +11,7 @@ import msgspec
 
 from clawkit.models.http import ProviderResponse
 from clawkit.models.json_fields import Json, fields, number, objects, text
-from clawkit.models.message_history import SEEN_TYPES, describe, tidy
+from clawkit.models.messages import SEEN_TYPES, ToolNames, describe, tidy
 from clawkit.models.protocol import (
     Image,
     Message,
@@ -25,7 +25,6 @@ from clawkit.models.protocol import (
 )
 from clawkit.models.provider_errors import no_stream, read_error
 from clawkit.models.streamed_model import GrowingCall, StreamedAnswer, StreamedModel
-from clawkit.models.tool_calls import ToolNames
 
 _CACHED: Json = {"cache_control": {"type": "ephemeral"}}
 _UNUSABLE = re.compile(r"[^A-Za-z0-9_-]")
@@ -191,7 +190,7 @@ class AnthropicModel(StreamedModel):
             headers["x-api-key"] = settings.key
         super().__init__(settings, headers, key_env, context or _CONTEXT)
         # People write the address with the version as often as without.
-        self.path = "/messages" if self.door.base_url.endswith("/v1") else "/v1/messages"
+        self.path = "/messages" if self.client.base_url.endswith("/v1") else "/v1/messages"
 
     def body(self, prompt: Prompt, names: ToolNames) -> Json:
         return build(prompt, self.settings.model, names)
@@ -203,6 +202,6 @@ class AnthropicModel(StreamedModel):
             return
         document = await response.document()
         if document.get("type") != "error" and not isinstance(document.get("content"), list):
-            raise no_stream(self.door.party, response.kind, read_error(document))
+            raise no_stream(self.client.party, response.kind, read_error(document))
         for event in _as_stream(document):
             yield event

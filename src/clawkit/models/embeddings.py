@@ -42,9 +42,7 @@ class _Reply(msgspec.Struct):
 class EmbeddingClient:
     """Asks one model of a server, and again where it was busy. It may be called by any thread."""
 
-    def __init__(
-        self, name: str, base_url: str, model: str, key: str = "", timeout: float = TIMEOUT_SECONDS
-    ) -> None:
+    def __init__(self, name: str, base_url: str, model: str, key: str = "") -> None:
         self.base_url = base_url.rstrip("/")
         self.party = ProviderIdentity(
             provider=name,
@@ -56,7 +54,6 @@ class EmbeddingClient:
             address_setting="the address of the embedder",
         )
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
-        self._timeout = timeout
         self._lock = threading.Lock()
         self._client: httpx2.Client | None = None
 
@@ -86,7 +83,7 @@ class EmbeddingClient:
         try:
             response = self._connected().post(f"{self.base_url}/embeddings", json=body)
         except httpx2.TimeoutException:
-            raise silent(self.party, self._timeout) from None
+            raise silent(self.party, TIMEOUT_SECONDS) from None
         except httpx2.HTTPError as error:
             raise unreachable(self.party, str(error)) from None
         if response.status_code != 200:
@@ -101,7 +98,7 @@ class EmbeddingClient:
         with self._lock:
             if self._client is None:
                 self._client = httpx2.Client(
-                    timeout=self._timeout,
+                    timeout=TIMEOUT_SECONDS,
                     follow_redirects=False,
                     headers=self._headers,
                     verify=trusted(self.base_url),

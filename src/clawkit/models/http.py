@@ -70,7 +70,7 @@ def _object(data: bytes | None) -> dict[str, Any]:
     if data.strip() == b"[DONE]":
         return DONE
     try:
-        value = decoded(data, halves=True)
+        value = decoded(data, keep_surrogates=True)
     except ValueError as error:
         raise MalformedEventError(f"an event that is not JSON to be read ({error})") from None
     if not isinstance(value, dict):

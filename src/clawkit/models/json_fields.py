@@ -1,4 +1,4 @@
-"""Reads fields of JSON from elsewhere, where nothing can be taken for granted."""
+"""Reads fields of untrusted JSON defensively."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ DEEPEST = 100
 """Levels. What is deeper may be read here and then not be written, with more on the stack."""
 _MOST = 10**12
 _ESCAPE = re.compile(
-    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # both halves
-    r"|\\u([dD][89a-fA-F][0-9a-fA-F]{2})"  # only one
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a pair
+    r"|\\u([dD][89a-fA-F][0-9a-fA-F]{2})"  # a lone one
     r"|\\."
 )
 
 
-def decoded(data: bytes, *, halves: bool = False) -> Any:
+def decoded(data: bytes, *, keep_surrogates: bool = False) -> Any:
     """What a text of JSON says; raises ValueError if it is none, or nested too deep.
 
-    Half a character, which JSON can write as `\\ud83d`, becomes U+FFFD; with `halves` it stays.
+    A lone surrogate, such as `\\ud83d`, becomes U+FFFD unless `keep_surrogates`.
     """
     try:
         value: Any = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        value = _mended(data, str(error), halves)
+        value = _repaired(data, str(error), keep_surrogates)
     if data.count(b"[") + data.count(b"{") > DEEPEST and _is_deep(value):
         raise ValueError(f"more than {DEEPEST} levels")
     return value
 
 
-def _mended(data: bytes, problem: str, halves: bool) -> Any:
+def _repaired(data: bytes, problem: str, keep_surrogates: bool) -> Any:
     text = data.decode("utf-8", "replace")
-    if not halves:
-        text = _ESCAPE.sub(_without_half, text)
+    if not keep_surrogates:
+        text = _ESCAPE.sub(_replace_surrogate, text)
     try:
         return json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
         raise ValueError(problem) from None
 
 
-def _without_half(escape: re.Match[str]) -> str:
+def _replace_surrogate(escape: re.Match[str]) -> str:
     return "\\ufffd" if escape[1] else escape[0]
 
 
@@ -54,7 +54,7 @@ def _refuse(constant: str) -> None:
 
 
 def joined(text: str) -> str:
-    """The text with halves of characters put together; one that stays alone becomes U+FFFD."""
+    """The text with surrogate pairs joined; a lone one becomes U+FFFD."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from clawkit.errors import ContextTooLongError
 from clawkit.models.http import DONE, ProviderRefusal, ProviderResponse
 from clawkit.models.json_fields import Json, fields, number, objects, text
-from clawkit.models.message_history import SEEN_TYPES, describe, pictures, tidy
+from clawkit.models.messages import SEEN_TYPES, ToolNames, describe, pictures, tidy
 from clawkit.models.protocol import (
     Image,
     Message,
@@ -30,7 +30,6 @@ from clawkit.models.protocol import (
 )
 from clawkit.models.provider_errors import ErrorReply, speaks_of_answer
 from clawkit.models.streamed_model import GrowingCall, StreamedAnswer, StreamedModel
-from clawkit.models.tool_calls import ToolNames
 
 _log = logging.getLogger(__name__)
 _NO_TOOLS = re.compile(
@@ -292,9 +291,9 @@ class OpenAiModel(StreamedModel):
     ) -> None:
         headers = {"authorization": f"Bearer {settings.key}"} if settings.key else {}
         super().__init__(settings, headers, key_env, context or _CONTEXT)
-        host = urlsplit(self.door.base_url).hostname
+        host = urlsplit(self.client.base_url).hostname
         self._manners = ServerQuirks(modern_limit=host == "api.openai.com")
-        self.path = "" if self.door.base_url.endswith(_PATH) else _PATH
+        self.path = "" if self.client.base_url.endswith(_PATH) else _PATH
 
     def body(self, prompt: Prompt, names: ToolNames) -> Json:
         # An answer as long as all that fits would leave no room for the question.

@@ -45,7 +45,7 @@ Part = Text | Image | ToolCall | ToolOutcome
 
 
 class File(Struct, frozen=True):
-    """Something that came or went with a message, for whoever looks at it later."""
+    """A file that came or went with a message, kept for display."""
 
     data: bytes
     mime_type: str

@@ -1,4 +1,4 @@
-"""What a provider said instead of an answer, what that means, and what a person can do about it."""
+"""Errors of providers: what went wrong, and what a person can do about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the models of all providers share: asked over HTTP, their streamed answers put together."""
+"""The base of models behind an HTTP API: sends the request, assembles the streamed answer."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from clawkit.errors import ModelError
 from clawkit.models.http import ProviderClient, ProviderRefusal, ProviderResponse
 from clawkit.models.json_fields import Json
+from clawkit.models.messages import A_CALL, LONGEST_ARGUMENTS, ToolNames, read_arguments
 from clawkit.models.protocol import (
     Called,
     Event,
@@ -23,7 +24,6 @@ from clawkit.models.protocol import (
     ending,
 )
 from clawkit.models.provider_errors import broke_off, from_status, read_error, too_many_arguments
-from clawkit.models.tool_calls import A_CALL, LONGEST_ARGUMENTS, ToolNames, read_arguments
 
 
 class GrowingCall:
@@ -97,7 +97,7 @@ class StreamedModel(ABC):
         self.context = context
         self.settings = settings
         self.path = ""
-        self.door = ProviderClient(settings, headers, key_env)
+        self.client = ProviderClient(settings, headers, key_env)
 
     @abstractmethod
     def body(self, prompt: Prompt, names: ToolNames) -> Json:
@@ -119,7 +119,7 @@ class StreamedModel(ABC):
         while True:
             try:
                 async with (
-                    self.door.post(self.path, self.body(prompt, names)) as response,
+                    self.client.post(self.path, self.body(prompt, names)) as response,
                     aclosing(self._read(response, self.answer_type(names))) as events,
                 ):
                     async for event in events:
@@ -130,7 +130,7 @@ class StreamedModel(ABC):
                     raise refusal.error from None
 
     async def close(self) -> None:
-        await self.door.close()
+        await self.client.close()
 
     async def _read(
         self, response: ProviderResponse, answer: StreamedAnswer
@@ -139,10 +139,10 @@ class StreamedModel(ABC):
             async for event in self.events(response):
                 if error := answer.error_in(event):
                     said = read_error(error)
-                    raise from_status(self.door.party, said.status, said)
+                    raise from_status(self.client.party, said.status, said)
                 delta = answer.take(event)
                 if answer.size > LONGEST_ARGUMENTS:
-                    raise too_many_arguments(self.door.party, LONGEST_ARGUMENTS)
+                    raise too_many_arguments(self.client.party, LONGEST_ARGUMENTS)
                 if delta:
                     yield TextDelta(delta)
                 if answer.is_over:
@@ -152,7 +152,7 @@ class StreamedModel(ABC):
             if not answer.is_complete:
                 raise
         if not answer.is_complete:
-            raise broke_off(self.door.party)
+            raise broke_off(self.client.party)
         await response.drain()
         for event in answer.ended(self.settings):
             yield event

@@ -12,9 +12,8 @@ from types import ModuleType
 from typing import Any
 
 from clawkit.errors import ClawError, LoadError
-from clawkit.tools.decorator import ClawTool
 from clawkit.tools.server import SdkMcpServerImpl
-from clawkit.tools.tool import SdkMcpTool
+from clawkit.tools.tool import ClawTool, SdkMcpTool
 from clawkit.wire.server import ServerCore
 
 

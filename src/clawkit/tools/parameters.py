@@ -24,6 +24,11 @@ class ShownParameter(msgspec.Struct, frozen=True):
     default: str = ""
     description: str = ""
 
+    @property
+    def presence(self) -> str:
+        """Whether it must be given, or what it is without."""
+        return "required" if self.required else self.default and f"default {self.default}"
+
 
 def parameters_of(
     schema: dict[str, Any], root: dict[str, Any] | None = None

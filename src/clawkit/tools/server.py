@@ -6,10 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
-from clawkit.errors import SchemaError
-from clawkit.tools.decorator import ClawTool, claw_tool
-from clawkit.tools.tool import FunctionTool, SdkMcpTool, ToolOptionsDict
+import msgspec
+
+from clawkit.errors import InvalidParamsError, SchemaError
+from clawkit.tools.tool import ClawTool, FunctionTool, SdkMcpTool, ToolOptionsDict, claw_tool
+from clawkit.wire import jsonrpc
 from clawkit.wire.server import ServerCore
+from clawkit.wire.session import Session
 
 if TYPE_CHECKING:
     from clawkit.wire.http import App, HttpAppOptions
@@ -205,3 +208,38 @@ def _completer(function: Callable[..., Any]) -> Callable[..., Any]:
 
 Server = SdkMcpServerImpl
 """The plain name of the documented class."""
+
+
+class SdkMcpServer(msgspec.Struct, frozen=True):
+    """The name and version of an in-process server, as options announce it."""
+
+    name: str
+    version: str = "1.0.0"
+
+
+class SdkMcpServerRegistry:
+    """Routes a message to the server it is meant for."""
+
+    def __init__(self) -> None:
+        self._servers: dict[str, SdkMcpServerImpl] = {}
+        self._sessions: dict[str, Session] = {}
+
+    def register(self, server: SdkMcpServerImpl) -> None:
+        """Add a server; a second one of the same name takes its place."""
+        self._servers[server.name] = server
+        self._sessions[server.name] = Session(strict=True)
+
+    def get(self, server_name: str) -> SdkMcpServerImpl | None:
+        return self._servers.get(server_name)
+
+    def announcements(self) -> list[SdkMcpServer]:
+        return [SdkMcpServer(s.name, s.version) for s in self._servers.values()]
+
+    async def handle(self, server_name: str, request: dict[str, Any]) -> dict[str, Any] | None:
+        """The reply of the server called `server_name`, or a JSON-RPC error if there is none."""
+        server = self._servers.get(server_name)
+        if server is None:
+            known = ", ".join(self._servers) or "none"
+            problem = InvalidParamsError(f"No server called {server_name!r}; there is {known}")
+            return jsonrpc.failure(jsonrpc.reply_id(request), problem)
+        return await server.handle_jsonrpc(request, self._sessions[server_name])

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from clawkit.errors import ProviderDownError
+from clawkit.models.messages import unreadable
 from clawkit.models.protocol import Finished, Image, Text, ToolCall, ToolOutcome, ToolSpec, Usage
 from clawkit.models.provider_errors import WrongAddressError
-from clawkit.models.tool_calls import unreadable
 from tests.assistant.models import adapters
 from tests.assistant.models.adapters import (
     ADD,

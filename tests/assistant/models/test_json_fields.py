@@ -9,8 +9,8 @@ import pytest
 
 from clawkit.errors import ModelError, ProviderDownError
 from clawkit.models.json_fields import DEEPEST, decoded
+from clawkit.models.messages import unreadable
 from clawkit.models.protocol import Text, ToolCall, ToolOutcome, Usage
-from clawkit.models.tool_calls import unreadable
 from tests.assistant.models.adapters import ADD, asked, assistant, outcomes, prompt, user
 from tests.assistant.providers.scripted import Call, Raw, Reply, Say, Status
 

@@ -12,7 +12,7 @@ from clawkit.assistant.callbacks import MessageContext
 from clawkit.assistant.reply import get_reply
 from clawkit.errors import ModelError
 from clawkit.models.json_fields import decoded, joined
-from clawkit.models.tool_calls import LONGEST_ARGUMENTS, read_arguments
+from clawkit.models.messages import LONGEST_ARGUMENTS, read_arguments
 from tests.assistant.providers.steps import Call, Hang, Raw, Say
 from tests.assistant.replies import Heard, scripted
 

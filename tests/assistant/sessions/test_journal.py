@@ -63,8 +63,8 @@ async def test_a_summary_made_in_a_turn_does_not_cover_its_own_message(file: Pat
         await say(sessions, "k", "one")
         async with sessions.turn("k", origin="mcp", named=True) as turn:
             await turn.keep([user("two")])
-            (stretch,) = await turn.stretches(10**9, 10**9)
-            assert texts(await turn.read(stretch)) == ["one"]
+            (span,) = await turn.message_ranges(10**9, 10**9)
+            assert texts(await turn.read(span)) == ["one"]
             await turn.compact("they counted", 10**9)
             await keep(turn, user("two"), assistant("three"))
         assert await all_texts(sessions, "k") == ["two", "three"]

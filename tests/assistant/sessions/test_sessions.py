@@ -133,8 +133,8 @@ async def test_a_giant_message_does_not_hide_what_was_said_before_it(file: Path)
         await say(sessions, "k", user("Look at this.", table), assistant("seen"))
         async with sessions.turn("k", origin="ask", named=True) as turn:
             history = await turn.history(4000)
-            (stretch,) = await turn.stretches(10**9, 10**9)
-            whole = await turn.read(stretch)
+            (span,) = await turn.message_ranges(10**9, 10**9)
+            whole = await turn.read(span)
     said = texts(history.messages)
     assert (said[:2], said[3], history.gap) == (["The code is 4711.", "noted"], "seen", False)
     assert said[2].startswith("Look at this. 0,0\n1,7\n")
@@ -152,7 +152,7 @@ async def test_what_no_summary_covers_comes_in_pieces_of_whole_turns(file: Path)
             await turn.compact("two questions", 4)
             history = await turn.history(400)
             first = history.messages[0].id
-            pieces = await turn.stretches(first - 1, 300)
+            pieces = await turn.message_ranges(first - 1, 300)
             read = [one for piece in pieces for one in await turn.read(piece)]
             starts = [(await turn.read(piece))[0].message.role for piece in pieces]
     assert history.gap

@@ -4,11 +4,14 @@ import asyncio
 import json
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from clawkit.assistant.sessions.database import SessionDatabase
 from clawkit.assistant.sessions.message_rows import StoredFile, StoredImage
+from clawkit.assistant.sessions.queries import prune_in_steps
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.assistant.sessions.turn_queue import directory_for
 from clawkit.errors import SessionError
@@ -49,7 +52,7 @@ def test_where_there_is_no_store_there_are_no_sessions_and_none_is_made(file: Pa
     store = SessionStore(file)
     assert store.list_sessions() == ()
     assert list(store.export()) == []
-    assert (store.delete("k"), store.prune(), store.check()) == (False, 0, [])
+    assert (store.delete("k"), store.check()) == (False, [])
     with pytest.raises(SessionError, match="no session of this key"):
         store.show("k")
     with pytest.raises(SessionError):
@@ -183,6 +186,11 @@ async def test_a_session_that_was_deleted_begins_anew(file: Path) -> None:
             assert await turn.search("old") == ()
 
 
+def pruned(file: Path, now: float) -> int:
+    with closing(SessionDatabase(file)) as database:
+        return sum(prune_in_steps(database, now))
+
+
 async def test_sessions_that_nobody_named_go_after_thirty_days(file: Path) -> None:
     async with opened(file) as sessions:
         await say(sessions, "auto", "x", named=False)
@@ -191,8 +199,8 @@ async def test_sessions_that_nobody_named_go_after_thirty_days(file: Path) -> No
         await say(sessions, "continued", "y", named=True)
         await say(sessions, "named", "z", named=False)
     store, now = SessionStore(file), time.time()
-    assert store.prune(now=now + 29 * DAY) == 0
-    assert store.prune(now=now + 31 * DAY) == 1
+    assert pruned(file, now + 29 * DAY) == 0
+    assert pruned(file, now + 31 * DAY) == 1
     assert sorted(one.key for one in store.list_sessions()) == ["continued", "named"]
     assert store.check() == []
 
@@ -200,7 +208,7 @@ async def test_sessions_that_nobody_named_go_after_thirty_days(file: Path) -> No
 async def test_a_session_that_is_in_use_is_not_pruned(file: Path) -> None:
     async with opened(file) as sessions:
         async with sessions.turn("auto", origin="mcp", named=False) as turn:
-            assert SessionStore(file).prune(now=time.time() + 99 * DAY) == 0
+            assert pruned(file, time.time() + 99 * DAY) == 0
             await keep(turn, "still here")
         assert await all_texts(sessions, "auto") == ["still here"]
 
@@ -209,7 +217,7 @@ def test_a_session_whose_process_died_is_pruned(file: Path) -> None:
     with child(HOLD.replace("named=True", "named=False"), file) as holder:
         holder.reaches("running")
         holder.kill()
-    assert SessionStore(file).prune(now=time.time() + 31 * DAY) == 1
+    assert pruned(file, time.time() + 31 * DAY) == 1
 
 
 async def test_pruning_happens_by_itself_once_a_day(file: Path) -> None:

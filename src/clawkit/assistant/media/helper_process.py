@@ -103,7 +103,7 @@ class HelperProcess:
 
 
 def end_with_parent(end: Callable[[], None]) -> None:
-    """Call `end` when the process that started this one lets go of our standard input."""
+    """Call `end` when the parent process closes our standard input."""
 
     def wait() -> None:
         with suppress(OSError):
@@ -115,7 +115,7 @@ def end_with_parent(end: Callable[[], None]) -> None:
 
 
 def end_group() -> None:
-    """End everything that was started from here, and this process."""
+    """Kill this process and everything it started."""
     end_children(0.0)
     if sys.platform != "win32":
         os.killpg(os.getpgid(0), signal.SIGKILL)

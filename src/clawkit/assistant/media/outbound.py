@@ -37,9 +37,9 @@ from clawkit.assistant.media.accepted_types import (
 from clawkit.assistant.media.call_folder import CallFolder
 from clawkit.assistant.media.detection import type_of
 from clawkit.assistant.media.file_names import UniqueNames, safe_name
-from clawkit.assistant.toolbox.tool_source import CallResult
+from clawkit.assistant.toolbox.tool_source import CallResult, own_result
 from clawkit.errors import ClawError
-from clawkit.models.protocol import Text, ToolCall, ToolOutcome, ToolSpec
+from clawkit.models.protocol import ToolCall, ToolSpec
 from clawkit.text.normalization import visible
 
 
@@ -316,8 +316,7 @@ class FileOutbox:
         else:
             problem = self._add(path)
         said = problem or f"{path} will be sent with the answer"
-        outcome = ToolOutcome(call.id, (Text(said),), is_error=bool(problem))
-        return CallResult(outcome, "", (), time.monotonic() - started)
+        return own_result(call, said, started, is_error=bool(problem))
 
     def _add(self, path: str) -> str:
         problem = problem_with(path, self._folder, self._workspace)

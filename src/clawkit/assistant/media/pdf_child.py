@@ -1,4 +1,4 @@
-"""Runs as a process of its own and reads one PDF: it may hang or burst without harm to anybody.
+"""Reads one PDF in a separate process, so that a hang or a crash harms nothing else.
 
 It says what it reads as events, one line of JSON for each; pages without text as PNG.
 

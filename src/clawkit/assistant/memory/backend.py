@@ -45,7 +45,7 @@ class MemoryBackend(Protocol):
     """A Being as the assistant sees it."""
 
     def recall(self, text: str, session: str) -> tuple[RecalledMemory, ...]:
-        """What comes to mind about a message, oldest first, but nothing of its own session."""
+        """Recall memories for a message, oldest first, without those of its own session."""
         ...
 
     def keep(self, said: tuple[TurnMessage, ...], session: str) -> str:
@@ -60,5 +60,5 @@ class MemoryBackend(Protocol):
         ...
 
     def close(self) -> None:
-        """The sessions of this process are over: do what is due, such as a patrol, and let go."""
+        """Do what is due at the end of the sessions, such as a patrol, and close."""
         ...

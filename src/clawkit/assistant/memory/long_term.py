@@ -14,9 +14,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clawkit.assistant.memory.backend import MOST_FOUND, MemoryBackend, RecalledMemory, TurnMessage
-from clawkit.assistant.toolbox.tool_source import CallResult
+from clawkit.assistant.toolbox.tool_source import CallResult, own_result
 from clawkit.errors import ClawError, ToolExecutionError
-from clawkit.models.protocol import Text, ToolCall, ToolOutcome
+from clawkit.models.protocol import ToolCall
+from clawkit.settings import seconds_in
 from clawkit.wire.threads import Workers
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class LongTermMemory:
         """Seconds for which the first of those was waited for."""
 
     async def recall(self, text: str, session: str, tell: Tell) -> tuple[RecalledMemory, ...]:
-        """What comes to mind about a message."""
+        """Recall memories for a message."""
         found = await self._tried(lambda being: being.recall(text, session), tell)
         return found or ()
 
@@ -72,8 +73,7 @@ class LongTermMemory:
             failed = False
         except (ClawError, TimeoutError) as error:
             text, failed = f"memory: {error}", True
-        outcome = ToolOutcome(call.id, (Text(text),), is_error=failed)
-        return CallResult(outcome, "", (), time.monotonic() - started)
+        return own_result(call, text, started, is_error=failed)
 
     async def close(self) -> None:
         if self._at_work:
@@ -90,7 +90,7 @@ class LongTermMemory:
 
     async def _tried(self, work: Work[T], tell: Tell) -> T | None:
         try:
-            return await self._done(work, _patience())
+            return await self._done(work, seconds_in(os.environ, PATIENCE, _USUAL_PATIENCE))
         except ClawError as error:
             tell(f"memory is out of reach: {error}")
         except TimeoutError as error:
@@ -150,10 +150,3 @@ def _searched(being: MemoryBackend, arguments: dict[str, object]) -> str:
     limit = arguments.get("limit")
     wanted = limit if isinstance(limit, int) else _DEFAULT_LIMIT
     return being.history(texts[0], texts[1], texts[2], max(1, min(wanted, MOST_FOUND)))
-
-
-def _patience() -> float:
-    try:
-        return max(0.0, float(os.environ.get(PATIENCE, "")))
-    except ValueError:
-        return _USUAL_PATIENCE

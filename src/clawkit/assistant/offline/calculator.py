@@ -117,9 +117,9 @@ _DAYS = (
 _ABOUT_DAYS = frozenset(map(stem, _DAYS.split()))
 
 
-def tell_date(text: str, now: datetime | None = None) -> str | None:
+def tell_date(text: str) -> str | None:
     """The answer to a question for the time, a day or a number of days; else None."""
-    now = now or datetime.now().astimezone()
+    now = datetime.now().astimezone()
     if _TIME.match(text):
         return f"It is {now:%H:%M} ({now:%Z}), {_day(now.date())}."
     counted = _COUNT.match(text)

@@ -16,9 +16,9 @@ from itertools import pairwise
 from msgspec import Struct
 
 from clawkit.assistant import token_estimate
-from clawkit.assistant.command_words import mistyped_command
+from clawkit.assistant.chat_commands import mistyped_command
 from clawkit.assistant.media.containers import dimensions
-from clawkit.assistant.media.framed import Attached, Received, receive
+from clawkit.assistant.media.prompt_parts import Attached, Received, receive
 from clawkit.assistant.offline.calculator import compute, tell_date
 from clawkit.assistant.offline.statements import (
     Sentence,
@@ -123,7 +123,7 @@ class Offline:
         yield Finished("end", usage, self.name)
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing to close."""
 
 
 def answer_to(prompt: Prompt) -> str:

@@ -23,14 +23,14 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from clawkit.assistant.sessions import message_rows, queries, turn_queue
 from clawkit.assistant.sessions.database import PATIENCE, SessionDatabase
 from clawkit.assistant.sessions.message_rows import encode
+from clawkit.assistant.sessions.queries import prune_if_due
 from clawkit.assistant.sessions.records import (
     LAST,
+    MessageRange,
     Saved,
     SessionHistory,
     SessionInfo,
-    Stretch,
 )
-from clawkit.assistant.sessions.retention import prune_if_due
 from clawkit.assistant.sessions.turn_queue import QueuePosition, TurnTicket, check_key
 from clawkit.errors import StoreError
 from clawkit.models.protocol import Message, Usage
@@ -38,14 +38,14 @@ from clawkit.models.protocol import Message, Usage
 T = TypeVar("T")
 P = ParamSpec("P")
 Job = Callable[[SessionDatabase], T]
-Chore = Callable[[SessionDatabase], Iterator[object]]
+IdleJob = Callable[[SessionDatabase], Iterator[object]]
 """Work of no hurry, in small steps."""
 
 _AGAIN = 1.0
-_LEISURE = 0.03
-"""Between two steps of a chore, so that other processes get the store, too."""
+_IDLE_PAUSE = 0.03
+"""Between two steps of a job, so that other processes get the store, too."""
 _LAST_STEPS = 5
-"""Of a chore, when the thread ends: programs that live for one turn do their part."""
+"""Of an idle job, when the thread ends: programs that live for one turn do their part."""
 
 log = logging.getLogger("clawkit.assistant")
 
@@ -56,9 +56,9 @@ class DatabaseThread:
     def __init__(self, database: SessionDatabase) -> None:
         self.database = database
         self._jobs: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
-        self._owed: list[Job[object]] = []
+        self._unwritten: list[Job[object]] = []
         self._tried = 0.0
-        self._chores: list[Iterator[object]] = []
+        self._idle_jobs: list[Iterator[object]] = []
         self._thread: threading.Thread | None = None
         self._closed = False
         self._starting = threading.Lock()
@@ -81,12 +81,12 @@ class DatabaseThread:
         self._put(run)
         return await outcome
 
-    def do_at_leisure(self, chore: Chore) -> None:
-        """Do a chore step by step, whenever nobody waits for anything; if it fails, it ends."""
+    def do_when_idle(self, job: IdleJob) -> None:
+        """Do a job step by step, whenever nobody waits for anything; if it fails, it ends."""
         with suppress(StoreError):  # the store may be closed by now
-            self._put(lambda: self._chores.append(chore(self.database)))
+            self._put(lambda: self._idle_jobs.append(job(self.database)))
 
-    def owe(self, job: Job[object], done: Callable[[], None] | None = None) -> None:
+    def do_eventually(self, job: Job[object], done: Callable[[], None] | None = None) -> None:
         """Do a job that must be done: while the store cannot be written it is tried again."""
 
         def run() -> None:
@@ -97,7 +97,7 @@ class DatabaseThread:
         self._put(run)
 
     async def done(self, job: Job[object]) -> None:
-        """Wait until an owed job was tried for the first time."""
+        """Wait until such a job was tried for the first time."""
         await self.do(lambda _: self._try(job))
 
     def stop(self) -> threading.Thread | None:
@@ -135,9 +135,9 @@ class DatabaseThread:
                     run()
                 except queue.Empty:
                     self._step()
-                if self._owed and time.monotonic() - self._tried >= _AGAIN:
-                    self._pay()
-            self._pay()
+                if self._unwritten and time.monotonic() - self._tried >= _AGAIN:
+                    self._retry_unwritten()
+            self._retry_unwritten()
             for _ in range(_LAST_STEPS):
                 self._step()
         finally:
@@ -145,26 +145,26 @@ class DatabaseThread:
 
     def _pause(self) -> float | None:
         """How long to wait for a job before there is something else to do."""
-        if self._chores:
-            return _LEISURE
-        return _AGAIN if self._owed else None
+        if self._idle_jobs:
+            return _IDLE_PAUSE
+        return _AGAIN if self._unwritten else None
 
     def _step(self) -> None:
-        """Go on with the first chore; one that has come to its end, or failed, is done with."""
-        if self._chores:
-            chore, done = self._chores[0], list[object]()
-            self._attempt(lambda _: done.extend(islice(chore, 1)))
+        """Go on with the first job; one that has come to its end, or failed, is done with."""
+        if self._idle_jobs:
+            job, done = self._idle_jobs[0], list[object]()
+            self._attempt(lambda _: done.extend(islice(job, 1)))
             if not done:
-                del self._chores[0]
+                del self._idle_jobs[0]
 
     def _try(self, job: Job[object]) -> None:
         if not self._attempt(job):
-            self._owed.append(job)
+            self._unwritten.append(job)
             self._tried = time.monotonic()
 
-    def _pay(self) -> None:
+    def _retry_unwritten(self) -> None:
         self._tried = time.monotonic()
-        self._owed = [job for job in self._owed if not self._attempt(job)]
+        self._unwritten = [job for job in self._unwritten if not self._attempt(job)]
 
     def _attempt(self, job: Job[object]) -> bool:
         try:
@@ -279,20 +279,20 @@ class AsyncSessionStore:
             raise
         finally:
             await self._leave(ticket, reason)
-            self._prune_some_time()
+            self._prune_when_idle()
 
     async def close(self) -> None:
-        """Give up what still waits or runs, and let go of the file."""
+        """Cancel what still waits or runs, and close the file."""
         for ticket in self._open.copy():
             self._give_up(ticket, "cancelled")
         await self._worker.close()
 
-    def _prune_some_time(self) -> None:
+    def _prune_when_idle(self) -> None:
         """See, when there is nothing else to do and not too often, whether something can go."""
         now = time.monotonic()
         if now - self._pruned >= _PRUNE_EVERY:
             self._pruned = now
-            self._worker.do_at_leisure(prune_if_due)
+            self._worker.do_when_idle(prune_if_due)
 
     async def _wait(self, ticket: TurnTicket, on_wait: OnWait | None) -> None:
         """Get in line and wait to be first. On any error, `_give_up` must follow all the same."""
@@ -325,7 +325,7 @@ class AsyncSessionStore:
         """The same for one who cannot wait."""
         if ticket in self._open:
             self._open.remove(ticket)
-            self._worker.owe(lambda database: self._end(database, ticket, reason))
+            self._worker.do_eventually(lambda database: self._end(database, ticket, reason))
 
     async def _take(self, ticket: TurnTicket, wake_up: WakeUp) -> QueuePosition:
         def job(database: SessionDatabase) -> QueuePosition:
@@ -379,13 +379,13 @@ class Turn:
         known = self._worker.database.known
         return await self._read(queries.history, tokens, known, before=self._first)
 
-    async def stretches(self, up_to: int, size: int) -> tuple[Stretch, ...]:
+    async def message_ranges(self, up_to: int, size: int) -> tuple[MessageRange, ...]:
         """What no summary covers up to a message, in pieces of about so many tokens."""
-        return await self._read(queries.stretches, min(up_to, self._first - 1), size)
+        return await self._read(queries.message_ranges, min(up_to, self._first - 1), size)
 
-    async def read(self, stretch: Stretch) -> tuple[Saved, ...]:
-        """The messages of a stretch, as they were said."""
-        return await self._read(queries.read, stretch)
+    async def read(self, span: MessageRange) -> tuple[Saved, ...]:
+        """The messages of a range, as they were said."""
+        return await self._read(queries.read, span)
 
     async def search(
         self, text: str, limit: int = 5, *, outside: int | None = None

@@ -57,7 +57,7 @@ def schema_version(connection: sqlite3.Connection, file: Path) -> int:
 
 
 def migrate(connection: sqlite3.Connection, file: Path) -> None:
-    """Bring the tables up to date, in one transaction; whoever comes second finds it done."""
+    """Migrate the tables in one transaction; a second process finds it done."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = schema_version(connection, file)

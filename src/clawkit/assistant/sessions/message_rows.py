@@ -31,7 +31,7 @@ from msgspec import Struct
 from clawkit.assistant import token_estimate
 from clawkit.assistant.sessions.records import LAST
 from clawkit.models.json_fields import joined
-from clawkit.models.message_history import unanswered, unknown_outcome
+from clawkit.models.messages import unanswered, unknown_outcome
 from clawkit.models.protocol import File, Image, Message, Part, Text, ToolCall, ToolOutcome
 from clawkit.text.tokenizer import folded, pairs, split
 

@@ -1,10 +1,11 @@
-"""SQL of sessions: list, history within a token budget, search, summary, reset, delete."""
+"""SQL of sessions: list, history within a token budget, search, summary, reset, delete, prune."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from clawkit.assistant.compaction import cut_down
 from clawkit.assistant.sessions import message_rows
+from clawkit.assistant.sessions.database import SessionDatabase
 from clawkit.assistant.sessions.message_rows import (
     Showing,
     StoredFile,
@@ -24,14 +26,14 @@ from clawkit.assistant.sessions.message_rows import (
 from clawkit.assistant.sessions.records import (
     LAST,
     MessageCache,
+    MessageRange,
     Saved,
     SessionHistory,
     SessionInfo,
-    Stretch,
 )
-from clawkit.assistant.sessions.turn_queue import TurnTicket
+from clawkit.assistant.sessions.turn_queue import TurnTicket, clear_all_dead
 from clawkit.assistant.token_estimate import of_message
-from clawkit.models.message_history import pictures, shown_earlier
+from clawkit.models.messages import pictures, shown_earlier
 from clawkit.models.protocol import Image, Message, Text, Usage
 
 IsAlive = Callable[[str], bool]
@@ -150,14 +152,14 @@ def _in_short(one: Saved, room: int) -> Saved:
     return replace(one, message=message, tokens=of_message(message))
 
 
-def stretches(
+def message_ranges(
     connection: sqlite3.Connection, session: int, up_to: int, size: int
-) -> tuple[Stretch, ...]:
+) -> tuple[MessageRange, ...]:
     """What no summary covers up to a message, oldest first, in pieces of about `size` tokens.
 
     A message counts as `size` at most.
     """
-    found: list[Stretch] = []
+    found: list[MessageRange] = []
     rows = connection.execute(
         "SELECT id, role, min(tokens, ?) FROM messages WHERE session = ? AND id > ? AND id <= ?"
         " ORDER BY id",
@@ -165,18 +167,18 @@ def stretches(
     )
     for id_, role, tokens in rows:
         if not found or (role == "user" and found[-1].tokens + tokens > size):
-            found.append(Stretch(id_, id_, tokens))
+            found.append(MessageRange(id_, id_, tokens))
         else:
             last = found[-1]
-            found[-1] = Stretch(last.first, id_, last.tokens + tokens)
+            found[-1] = MessageRange(last.first, id_, last.tokens + tokens)
     return tuple(found)
 
 
-def read(connection: sqlite3.Connection, session: int, stretch: Stretch) -> tuple[Saved, ...]:
-    """The messages of a stretch, whole, with the names of their pictures."""
+def read(connection: sqlite3.Connection, session: int, span: MessageRange) -> tuple[Saved, ...]:
+    """The messages of a range, whole, with the names of their pictures."""
     rows = connection.execute(
         f"SELECT {COLUMNS} FROM messages WHERE session = ? AND id BETWEEN ? AND ? ORDER BY id",
-        (session, stretch.first, stretch.last),
+        (session, span.first, span.last),
     )
     return tuple(saved(row, named) for row in rows)
 
@@ -422,3 +424,76 @@ def _media_in(parts: tuple[StoredPart, ...]) -> Iterator[StoredImage | StoredFil
             yield part
         elif isinstance(part, StoredOutcome):
             yield from (one for one in part.parts if isinstance(one, StoredImage))
+
+
+DAYS = 30
+_DAY = 86_400.0
+_PAGES = 200
+_AT_ONCE = 20
+_PRUNED = "pruned"
+
+
+def prune_if_due(database: SessionDatabase) -> Iterator[int]:
+    """Prune in small steps, unless any process has done so within a day.
+
+    It is noted at the end: what a process that ended too soon has left, the next one goes on with.
+    """
+    now = time.time()
+    if database.read(lambda connection: _is_due(connection, now)):
+        yield from prune_in_steps(database, now)
+        database.write(lambda connection: _note_pruned(connection, now))
+
+
+def prune_in_steps(database: SessionDatabase, now: float) -> Iterator[int]:
+    """Delete what is idle for 30 days, a few sessions at a time; gives how many went.
+
+    Everyone else gets the store in between.
+    """
+    clear_all_dead(database)
+    database.write(
+        lambda connection: connection.execute("DELETE FROM tasks WHERE expires < ?", (now,))
+    )
+    some = partial(_delete_idle, before=now - DAYS * _DAY)
+    while gone := database.write(some):
+        yield gone
+    for _ in _returned_pages(database):
+        yield 0
+
+
+def give_back_space(database: SessionDatabase) -> None:
+    """Return the pages of what was deleted to the disk."""
+    for _ in _returned_pages(database):
+        pass
+
+
+def _returned_pages(database: SessionDatabase) -> Iterator[int]:
+    """How many are left, a few fewer each time."""
+
+    def work(connection: sqlite3.Connection) -> int:
+        connection.execute(f"PRAGMA incremental_vacuum({_PAGES})").fetchall()
+        return connection.execute("PRAGMA freelist_count").fetchone()[0]
+
+    before, left = -1, database.plainly(work)
+    while left and left != before:
+        yield left
+        before, left = left, database.plainly(work)
+
+
+def _is_due(connection: sqlite3.Connection, now: float) -> bool:
+    row = connection.execute("SELECT value FROM notes WHERE name = ?", (_PRUNED,)).fetchone()
+    return row is None or not 0 <= now - row[0] < _DAY
+
+
+def _note_pruned(connection: sqlite3.Connection, now: float) -> None:
+    connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (_PRUNED, now))
+
+
+def _delete_idle(connection: sqlite3.Connection, before: float) -> int:
+    rows = connection.execute(
+        "SELECT id FROM sessions WHERE NOT named AND updated < ? AND NOT EXISTS"
+        " (SELECT 1 FROM turns WHERE session = sessions.id AND owner IS NOT NULL) LIMIT ?",
+        (before, _AT_ONCE),
+    ).fetchall()
+    for (id_,) in rows:
+        forget(connection, id_)
+    return len(rows)

@@ -33,7 +33,7 @@ class SessionHistory(Struct, frozen=True):
     gap: bool = False
 
 
-class Stretch(Struct, frozen=True):
+class MessageRange(Struct, frozen=True):
     """Whole turns of a conversation, not read yet: from which message to which, and how large."""
 
     first: int

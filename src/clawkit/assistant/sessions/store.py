@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from clawkit.assistant.sessions import queries, turn_queue
 from clawkit.assistant.sessions.database import (
-    PATIENCE,
     SessionDatabase,
     empty_store,
     explained_os,
@@ -32,12 +31,12 @@ from clawkit.assistant.sessions.queries import (
     SessionPage,
     StoredMedia,
     forget,
+    give_back_space,
     image_data,
     saved,
 )
 from clawkit.assistant.sessions.records import LAST, Saved, SessionInfo, Transcript
 from clawkit.assistant.sessions.repair import left_problem
-from clawkit.assistant.sessions.retention import DAYS, give_back_space, prune
 from clawkit.errors import SessionError, StoreError
 from clawkit.memory.store.salvage import is_emptied, missing_parts
 from clawkit.models.protocol import File, Image, Text
@@ -52,9 +51,8 @@ _TURN = "id, began, ended, reason, model, input, output, cached"
 class SessionStore:
     """The store in one file, for one command at a time."""
 
-    def __init__(self, file: Path, *, patience: float = PATIENCE) -> None:
+    def __init__(self, file: Path) -> None:
         self.file = file
-        self._patience = patience
         self._is_alive = partial(turn_queue.is_alive, turn_queue.directory_for(file))
 
     def list_sessions(self, active_minutes: float | None = None) -> tuple[SessionInfo, ...]:
@@ -120,7 +118,7 @@ class SessionStore:
             if keys:
                 raise _no_such_session()
             return
-        database = SessionDatabase(self.file, patience=self._patience)
+        database = SessionDatabase(self.file)
         try:
             _end_what_died(database)
             for id_ in database.read(lambda connection: _chosen(connection, keys)):
@@ -144,10 +142,6 @@ class SessionStore:
             return gone
 
         return self._with(job, False)
-
-    def prune(self, days: float = DAYS, now: float | None = None) -> int:
-        """Delete the sessions that nobody named and nobody used for so many days."""
-        return self._with(lambda database: prune(database, days, now), 0)
 
     def check(self) -> list[str]:
         """What is damaged in the file, in words; nothing if it is sound or not begun.
@@ -179,7 +173,7 @@ class SessionStore:
                 return missing
         except OSError as error:
             raise explained_os(self.file, error) from error
-        database = SessionDatabase(self.file, patience=self._patience)
+        database = SessionDatabase(self.file)
         try:
             return job(database)
         finally:
@@ -230,7 +224,7 @@ def _chosen(connection: sqlite3.Connection, keys: Iterable[str] | None) -> list[
 
 
 def _exported(database: SessionDatabase, session: int) -> Iterator[dict[str, Any]]:
-    """A few messages at a time: whoever takes them slowly must not hold the store."""
+    """Reads a few messages at a time, so that a slow reader does not lock the store."""
     key, about, turns = database.read(lambda connection: _head(connection, session))
     if about is None:
         return  # deleted since

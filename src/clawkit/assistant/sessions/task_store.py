@@ -57,7 +57,7 @@ class StoredTasks:
             known = task_id in self._here
             self._here[task_id] = msgspec.structs.replace(record)
         written = threading.Event()
-        self._worker.owe(lambda database: self._write(database, task_id), written.set)
+        self._worker.do_eventually(lambda database: self._write(database, task_id), written.set)
         if not known:
             written.wait(_FIRST_WORD)
 
@@ -72,7 +72,7 @@ class StoredTasks:
             return self._find(task_id)
 
     def close(self) -> None:
-        """Write what is still to be written, and let go of the file."""
+        """Write what is pending, and close the file."""
         atexit.unregister(self.close)
         thread = self._worker.stop()
         if thread is not None:
@@ -129,7 +129,7 @@ class StoredTasks:
         return record
 
     def _try_to_write(self, statement: str, *values: object) -> None:
-        """Whoever asks gets the answer all the same, and the next one finds it so again."""
+        """Write; a failure is logged, and the next reader finds the old record."""
         try:
             self._reading.write(lambda connection: connection.execute(statement, values))
         except StoreError as error:

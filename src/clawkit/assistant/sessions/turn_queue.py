@@ -37,6 +37,11 @@ LONGEST_KEY = 512
 _MINE = "id = ? AND owner = ? AND session = (SELECT id FROM sessions WHERE key = ?)"
 
 
+def new_session_key(origin: str) -> str:
+    """A key that nobody else has: `{origin}-{timestamp}-{random}`."""
+    return f"{origin}-{int(time.time() * 1000)}-{secrets.token_hex(8)}"
+
+
 def check_key(key: str) -> None:
     """Raise SessionError if a session cannot have this key. The error does not show it."""
     if not 1 <= len(key) <= LONGEST_KEY:

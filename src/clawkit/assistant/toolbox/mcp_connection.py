@@ -40,7 +40,7 @@ from clawkit.assistant.toolbox.tool_source import (
     Tell,
     UnreachableError,
     as_answer,
-    in_words,
+    progress_text,
     wording_in_config,
 )
 from clawkit.errors import ClawError, ToolExecutionError, ToolTimeoutError
@@ -89,7 +89,7 @@ class _Call:
 
     @contextlib.contextmanager
     def paused(self) -> Generator[None]:
-        """Nobody is late while somebody else thinks."""
+        """Stops the timeout while a person or a model answers."""
         self.limit.reschedule(None)
         try:
             yield
@@ -103,7 +103,7 @@ def _refusal(text: str) -> types.ErrorData:
 
 
 class McpConnection:
-    """A connection's whole life is one task: the client's scopes must be left where they began."""
+    """Runs in one task, because the client's cancel scopes must be left where they were entered."""
 
     def __init__(
         self,
@@ -136,21 +136,21 @@ class McpConnection:
         self._login: LoginAuth | None = None
         self._listing = asyncio.Lock()
         self._offers: list[OfferedTool] = []
-        self._sieve = ToolFilter()
+        self._filter = ToolFilter()
         self._is_stale = True
         self._is_told = True
         """Whether the server says when its tools change; where it does not, they are asked for."""
-        self._life = asyncio.get_running_loop().create_task(self._live(), name=f"mcp-{name}")
+        self._task = asyncio.get_running_loop().create_task(self._run(), name=f"mcp-{name}")
 
     async def open(self) -> None:
-        """Wait until it is open; raises UnreachableError. Whoever stops waiting stops nothing."""
+        """Wait until it is open; raises UnreachableError. Cancelling the wait does not close it."""
         await self._opened.wait()
         if self._client is None:
             raise UnreachableError(self._failure)
 
     def is_usable(self) -> bool:
         """Whether a call has a chance, or the connection is still being opened."""
-        if self._over.is_set() or self._life.done():
+        if self._over.is_set() or self._task.done():
             return False
         return self._child is None or not self._opened.is_set() or self._child.is_alive()
 
@@ -158,16 +158,16 @@ class McpConnection:
         """End it, and the server's process if it has one."""
         self._over.set()
         if not self._opened.is_set():
-            self._life.cancel()
+            self._task.cancel()
         try:
-            _, left = await asyncio.wait({self._life}, timeout=_CLOSE_GRACE)
+            _, left = await asyncio.wait({self._task}, timeout=_CLOSE_GRACE)
             if left:  # Behind an address, a server may be too busy to let us go.
-                self._life.cancel()
-                await asyncio.wait({self._life}, timeout=_CLOSE_GRACE)
+                self._task.cancel()
+                await asyncio.wait({self._task}, timeout=_CLOSE_GRACE)
             if self._child is not None:
                 await self._child.gone()
         except asyncio.CancelledError:
-            self._life.cancel()
+            self._task.cancel()
             if self._child is not None:
                 self._child.kill()
             raise
@@ -182,12 +182,12 @@ class McpConnection:
                 self._is_stale = False  # Before they are asked for: they may change meanwhile.
                 try:
                     async with asyncio.timeout(self._server.timeout):
-                        self._sieve.left_out.clear()
-                        self._offers = await self._list(self._here())
+                        self._filter.left_out.clear()
+                        self._offers = await self._list(self._open_client())
                 except (Exception, asyncio.CancelledError):
                     self._is_stale = True
                     raise
-            return self._offers, dict(self._sieve.left_out)
+            return self._offers, dict(self._filter.left_out)
 
     async def _list(self, client: Client) -> list[OfferedTool]:
         if client.server_capabilities.tools is None:
@@ -196,7 +196,7 @@ class McpConnection:
         cursor: str | None = None
         for _ in range(_MOST_PAGES):
             page = await client.list_tools(cursor=cursor)
-            for tool in await asyncio.to_thread(self._sieve.sound, page.tools):
+            for tool in await asyncio.to_thread(self._filter.sound, page.tools):
                 found[tool.name] = OfferedTool(tool.name, tool.description or "", tool.input_schema)
             if page.next_cursor is None or page.next_cursor == cursor:
                 break
@@ -208,10 +208,10 @@ class McpConnection:
         self, tool: str, arguments: dict[str, Any], tell: Tell, ask: Ask | None = None
     ) -> dict[str, Any]:
         """The result of a call. Cancelling it tells the server, which goes on living."""
-        client, refused = self._here(), len(self._refusals)
+        client, refused = self._open_client(), len(self._refusals)
 
         async def hear(progress: float, total: float | None, message: str | None) -> None:
-            tell(in_words(progress, total, message))
+            tell(progress_text(progress, total, message))
 
         call = _Call(ask, asyncio.timeout(self._server.timeout), self._server.timeout)
         self._calls.append(call)
@@ -238,22 +238,22 @@ class McpConnection:
         context: object,  # noqa: ARG002 - the client gives it
         params: types.ElicitRequestParams,
     ) -> types.ElicitResult | types.ErrorData:
-        return await self._pass_up("elicitation/create", params, types.ElicitResult)
+        return await self._ask_client("elicitation/create", params, types.ElicitResult)
 
     async def _sample(
         self,
         context: object,  # noqa: ARG002 - the client gives it
         params: types.CreateMessageRequestParams,
     ) -> types.CreateMessageResult | types.ErrorData:
-        return await self._pass_up("sampling/createMessage", params, types.CreateMessageResult)
+        return await self._ask_client("sampling/createMessage", params, types.CreateMessageResult)
 
-    async def _pass_up(
+    async def _ask_client(
         self,
         method: str,
         params: types.ElicitRequestParams | types.CreateMessageRequestParams,
         kind: type[Answer],
     ) -> Answer | types.ErrorData:
-        """Ask whoever ordered. Nothing says which call a question belongs to: the newest is taken.
+        """Ask the client. Nothing says which call a question belongs to: the newest is taken.
 
         All calls are of one client, so it is the same person, or the same model, that is asked.
         """
@@ -270,7 +270,7 @@ class McpConnection:
         except ClawError as error:
             return _refusal(redact(str(error), self._keys))
 
-    def _here(self) -> Client:
+    def _open_client(self) -> Client:
         if self._client is None:
             raise UnreachableError(self._failure or "the connection is closed")
         return self._client
@@ -282,7 +282,7 @@ class McpConnection:
         """If the server has ended, wait until it is known how."""
         if error.code == CONNECTION_CLOSED and (error.message == _CLOSED or not self.is_usable()):
             self._over.set()
-            await asyncio.wait({self._life}, timeout=_END_GRACE)
+            await asyncio.wait({self._task}, timeout=_END_GRACE)
 
     def _explain(self, error: MCPError, tool: str, was_refused: bool) -> ToolExecutionError:
         if error.code == REQUEST_TIMEOUT and "timed out" in error.message:
@@ -295,8 +295,8 @@ class McpConnection:
             )
         text = redact(error.message, self._keys)
         if was_refused and self._refusals[-1] in _KEY_WANTED:
-            text = f"{text} ({self._refusals[-1]}): {self._way_in()}"
-        if was_refused and self._era(self._here()) != "modern":
+            text = f"{text} ({self._refusals[-1]}): {self._login_advice()}"
+        if was_refused and self._era(self._open_client()) != "modern":
             return NotTakenError(f"{self._name} refused the call: {text}")
         return ToolExecutionError(text)
 
@@ -304,14 +304,14 @@ class McpConnection:
     def _era(client: Client) -> str:
         return "modern" if client.protocol_version in MODERN_PROTOCOL_VERSIONS else "handshake"
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(self._server.timeout):
                     client = await self._connect(stack)
                     await self._follow_changes(client, stack)
                 self._client = client
-                self._sieve.version = client.protocol_version
+                self._filter.version = client.protocol_version
                 self._refusals.clear()
                 self._opened.set()
                 await self._over.wait()
@@ -320,15 +320,15 @@ class McpConnection:
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - becomes words
             reason = explain(error, self._server, self._child, self._refusals)
             wants_key = bool(self._refusals) and self._refusals[-1] in _KEY_WANTED
-            self._fail(f"{reason}; {self._way_in()}" if wants_key else reason)
+            self._fail(f"{reason}; {self._login_advice()}" if wants_key else reason)
         finally:
             if not self._opened.is_set():
                 self._fail("was closed while it started")
             self._client = None
             self._over.set()
 
-    def _way_in(self) -> str:
-        """What helps where the server wants a login or a key."""
+    def _login_advice(self) -> str:
+        """What to do where the server wants a login or a key."""
         key = f"give it a key: {self._wording.key}"
         if self._login is None:
             return key
@@ -338,7 +338,7 @@ class McpConnection:
         return f"{advice}, or {key}" if advice else key
 
     def _fail(self, reason: str) -> None:
-        """Why there is no connection, or none any more; the first reason is the true one."""
+        """Note why there is no connection; only the first reason counts."""
         if self._failure:
             return
         self._failure = redact(f"{self._wording.subject}{reason}", self._keys)
@@ -363,10 +363,10 @@ class McpConnection:
         kind, mode = attempt
         ways = {"stdio": self._over_stdio, "http": self._over_http, "sse": self._over_sse}
         return Client(
-            self._sifted(ways[kind]()),
+            self._filtered(ways[kind]()),
             mode=mode,
             read_timeout_seconds=self._server.timeout,
-            message_handler=self._hear,
+            message_handler=self._on_message,
             elicitation_callback=self._elicit if "elicitation" in self._answers else None,
             sampling_callback=self._sample if "sampling" in self._answers else None,
             client_info=types.Implementation(name="clawkit", version=__version__),
@@ -374,23 +374,23 @@ class McpConnection:
         )
 
     @asynccontextmanager
-    async def _sifted(
+    async def _filtered(
         self, transport: AbstractAsyncContextManager[TransportStreams]
     ) -> AsyncGenerator[TransportStreams]:
         async with transport as (read, write):
-            yield _Sifted(read, self._sieve, self._ended), write
+            yield _FilteredStream(read, self._filter, self._ended), write
 
     def _ended(self) -> None:
-        """The server says nothing more; while the connection is opened, another way is tried."""
+        """The stream ended. While the connection is being opened, another transport is tried."""
         if self._opened.is_set():
             self._over.set()
 
-    async def _hear(self, message: Any) -> None:
+    async def _on_message(self, message: Any) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._is_stale = True
 
     async def _follow_changes(self, client: Client, stack: AsyncExitStack) -> None:
-        """In the modern era changes are told only to those who listen."""
+        """Subscribe to changes of the tools, which the stateless revision wants."""
         tools = client.server_capabilities.tools
         if self._era(client) != "modern" or tools is None or not tools.list_changed:
             return
@@ -441,7 +441,7 @@ class McpConnection:
             self._child = child
             backlog.source = child
             try:
-                yield _Unread(receive, backlog), _Inlet(child)
+                yield _MeasuredStream(receive, backlog), _ProcessWriter(child)
             finally:
                 await child.stop()
 
@@ -498,8 +498,8 @@ class McpConnection:
                 self._challenges = response.headers.get_list("www-authenticate")
 
 
-class _Inlet(ObjectSendStream[SessionMessage]):
-    """The stream that the client writes to: straight into the process."""
+class _ProcessWriter(ObjectSendStream[SessionMessage]):
+    """The stream that the client writes to: the stdin of the process."""
 
     def __init__(self, child: ServerProcess) -> None:
         self._child = child
@@ -510,11 +510,11 @@ class _Inlet(ObjectSendStream[SessionMessage]):
         self._child.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
 
     async def aclose(self) -> None:
-        """Whoever started the process ends it."""
+        """Does nothing: the process is ended by its starter."""
 
 
 class Backlog:
-    """How much of what a process wrote nobody has read yet; beyond a limit it is not heard."""
+    """Counts unread bytes of a process, and pauses reading above a limit."""
 
     def __init__(self) -> None:
         self.source: ServerProcess | None = None
@@ -531,8 +531,8 @@ class Backlog:
             self.source.resume()
 
 
-class _Unread(ObjectReceiveStream[SessionMessage | Exception]):
-    """The messages of a process, which is heard again when enough of them are read."""
+class _MeasuredStream(ObjectReceiveStream[SessionMessage | Exception]):
+    """The messages of a process; reading them lets a paused process go on."""
 
     def __init__(
         self, stream: MemoryObjectReceiveStream[tuple[SessionMessage, int]], backlog: Backlog
@@ -559,8 +559,8 @@ class ToolFilter:
         self.version = LATEST_HANDSHAKE_VERSION
         self.left_out: dict[str, str] = {}
 
-    def sift(self, message: SessionMessage) -> None:
-        """Take what is no tool out of a list of tools."""
+    def filter_list(self, message: SessionMessage) -> None:
+        """Remove invalid tools from a `tools/list` result."""
         answer = message.message
         if not isinstance(answer, types.JSONRPCResponse):
             return
@@ -603,17 +603,17 @@ class ToolFilter:
         return False
 
 
-class _Sifted(ObjectReceiveStream[SessionMessage | Exception]):
-    """A stream whose lists of tools have only tools in them, and that says when it ends."""
+class _FilteredStream(ObjectReceiveStream[SessionMessage | Exception]):
+    """A stream without invalid tools in `tools/list` results, and with a callback at its end."""
 
     def __init__(
         self,
         stream: ReadStream[SessionMessage | Exception],
-        sieve: ToolFilter,
+        filter: ToolFilter,
         on_end: Callable[[], None],
     ) -> None:
         self._stream = stream
-        self._sieve = sieve
+        self._filter = filter
         self._on_end = on_end
 
     @property
@@ -628,7 +628,7 @@ class _Sifted(ObjectReceiveStream[SessionMessage | Exception]):
             self._on_end()
             raise
         if isinstance(item, SessionMessage):
-            self._sieve.sift(item)
+            self._filter.filter_list(item)
         return item
 
     async def aclose(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from clawkit.assistant.toolbox.tool_source import Ask, OfferedTool, Tell, as_answer, in_words
+from clawkit.assistant.toolbox.tool_source import Ask, OfferedTool, Tell, as_answer, progress_text
 from clawkit.errors import ClawError, LoadError, ToolExecutionError, ToolTimeoutError
 from clawkit.tools.loader import forget_modules, load_server
 from clawkit.wire import jsonrpc
@@ -65,7 +65,7 @@ class InProcess:
         def hear(message: Message) -> None:
             if message.get("method") == "notifications/progress":
                 said: dict[str, Any] = message["params"]
-                tell(in_words(said["progress"], said.get("total"), said.get("message")))
+                tell(progress_text(said["progress"], said.get("total"), said.get("message")))
             elif "id" in message and ask is not None:
                 asked = loop.create_task(_pass_up(message, ask, session))
                 questions.add(asked)
@@ -98,7 +98,7 @@ class InProcess:
 
 
 async def _pass_up(message: Message, ask: Ask, session: Session) -> None:
-    """Put a tool's question to whoever ordered, and give the tool what came of it."""
+    """Pass a tool's question to the client, and the answer to the tool."""
     method = str(message["method"])
     question = InputRequest(method, method.partition("/")[0], message["params"], as_answer)
     try:

@@ -1,4 +1,4 @@
-"""The process of a stdio server: lines in and out, its stderr, and an end for all it started.
+"""The process of a stdio server: lines in and out, stderr, and the end of its process group.
 
 However this process goes, the server goes too: `stop` asks it and then makes it, the end of the
 interpreter makes it, and if this process is killed, a shell that waits for that does.

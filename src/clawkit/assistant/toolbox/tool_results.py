@@ -1,4 +1,4 @@
-"""Sorts a tool's result: text and pictures for the model, media for whoever asked."""
+"""Sorts a tool's result: text and pictures for the model, media for the client."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from msgspec import Struct
 from clawkit.assistant.media import detection
 from clawkit.assistant.media.accepted_types import SUFFIXES
 from clawkit.assistant.media.outbound import Outgoing
-from clawkit.assistant.toolbox.tool_source import whole
+from clawkit.assistant.toolbox.tool_source import valid_text
 from clawkit.models.json_fields import objects
-from clawkit.models.message_history import SEEN_TYPES
+from clawkit.models.messages import SEEN_TYPES
 from clawkit.models.protocol import Image, Text
 from clawkit.wire.jsonrpc import as_object
 
@@ -78,7 +78,7 @@ class _Reading:
     def add(self, block: dict[str, Any]) -> None:
         kind = block.get("type")
         if kind == "text":
-            self.say(whole(block.get("text", "")))
+            self.say(valid_text(block.get("text", "")))
         elif kind in ("image", "audio"):
             self._add_bytes(block, block.get("data"), "", _audience(block))
         elif kind == "resource":
@@ -86,7 +86,7 @@ class _Reading:
         elif kind == "resource_link":
             self._note(_link(block))
         else:
-            self._note(f"a block of the unknown type {whole(kind)!r}")
+            self._note(f"a block of the unknown type {valid_text(kind)!r}")
 
     def say(self, text: str) -> None:
         self.has_text = True
@@ -101,20 +101,20 @@ class _Reading:
 
     def _add_resource(self, block: dict[str, Any]) -> None:
         resource = as_object(block.get("resource")) or {}
-        uri, text = whole(resource.get("uri", "")), resource.get("text")
+        uri, text = valid_text(resource.get("uri", "")), resource.get("text")
         if not isinstance(text, str):
             self._add_bytes(resource, resource.get("blob"), _name_in(uri), _audience(block))
             return
         self._note(f"resource {uri}")
-        text = whole(text)
+        text = valid_text(text)
         self.say(text)
         # Most documents in a result are for the model to read; a server marks those that are not.
         if "user" in _audience(block, default=("assistant",)):
-            kind = whole(resource.get("mimeType") or "text/plain")
+            kind = valid_text(resource.get("mimeType") or "text/plain")
             self._media.append(Outgoing(_name_in(uri) or "document.txt", kind, text.encode()))
 
     def _add_bytes(self, block: dict[str, Any], data: Any, name: str, readers: Any) -> None:
-        kind = whole(block.get("mimeType") or "application/octet-stream")
+        kind = valid_text(block.get("mimeType") or "application/octet-stream")
         suffix = SUFFIXES.get(kind) or mimetypes.guess_extension(kind) or ""
         name = name or f"{self._tool}-{len(self._media) + 1}{suffix}"
         try:
@@ -172,7 +172,7 @@ def _written(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
-        return whole(json.dumps(value, ensure_ascii=False))
+        return valid_text(json.dumps(value, ensure_ascii=False))
 
 
 def _encoded(result: dict[str, Any]) -> list[str]:
@@ -195,7 +195,7 @@ def _audience(
 def _link(block: dict[str, Any]) -> str:
     about = " – ".join(str(block[key]) for key in ("title", "description") if block.get(key))
     link = f"link to {block.get('name', '')}: {block.get('uri', '')}{about and f' ({about})'}"
-    return whole(link)
+    return valid_text(link)
 
 
 def _name_in(uri: str) -> str:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from msgspec import Struct
 
 from clawkit.errors import ToolExecutionError
-from clawkit.models.protocol import ToolOutcome
+from clawkit.models.protocol import Text, ToolCall, ToolOutcome
 
 if TYPE_CHECKING:
     from clawkit.assistant.media.outbound import Outgoing
     from clawkit.wire.input_requests import InputRequest
 
-_HALVES = re.compile("[\ud800-\udfff]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 Tell = Callable[[str], None]
 """Hears how far a call is, in words."""
 Ask = Callable[["InputRequest"], Awaitable[dict[str, Any]]]
-"""Puts a question of a server to whoever ordered; raises ClawError where nobody can answer."""
+"""Passes a server's question to the client; raises ClawError where it cannot answer."""
 
 
 class UnreachableError(ToolExecutionError):
@@ -68,6 +69,12 @@ class CallResult(Struct, frozen=True):
     seconds: float
 
 
+def own_result(call: ToolCall, text: str, started: float, *, is_error: bool) -> CallResult:
+    """What came of a tool of our own: words for the model alone."""
+    outcome = ToolOutcome(call.id, (Text(text),), is_error=is_error)
+    return CallResult(outcome, "", (), time.monotonic() - started)
+
+
 class ToolSource(Protocol):
     """A server, in this process or not."""
 
@@ -85,13 +92,13 @@ def as_answer(answer: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", answer)
 
 
-def in_words(progress: float, total: float | None, message: str | None) -> str:
+def progress_text(progress: float, total: float | None, message: str | None) -> str:
     """A progress notification as a person reads it."""
     if message:
-        return whole(message)
+        return valid_text(message)
     return f"{progress:g} of {total:g}" if total is not None else f"{progress:g}"
 
 
-def whole(value: Any) -> str:
-    """A value as text; a half of a character, which no JSON takes, is replaced."""
-    return _HALVES.sub("\ufffd", str(value))
+def valid_text(value: Any) -> str:
+    """A value as text; lone surrogates, which no JSON takes, are replaced."""
+    return _SURROGATES.sub("\ufffd", str(value))

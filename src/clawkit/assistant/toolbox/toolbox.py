@@ -227,7 +227,7 @@ def _failure(text: str) -> SortedResult:
 
 
 def _careful(progress: Callable[[str], None] | None) -> Tell:
-    """Whoever watches a call cannot break it."""
+    """Errors in a progress callback do not fail the call."""
 
     def tell(text: str) -> None:
         if progress is None:

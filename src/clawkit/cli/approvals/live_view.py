@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import Layout, UIContent, UIControl, Window
 from rich.cells import cell_len, chop_cells, set_cell_size
 
+from clawkit.cli.commands import on_termination
 from clawkit.errors import PolicyError
 from clawkit.guard.approvals import Answer, Ask
 from clawkit.guard.approvals_view import (
@@ -375,18 +375,16 @@ def run(view: View) -> int:
 async def _run(app: Application[int]) -> int:
     loop = asyncio.get_running_loop()
 
-    def end(code: int) -> None:
+    def end(number: int) -> None:
         if not app.is_done:
-            app.exit(result=code)
+            app.exit(result=128 + number)
 
     def fail(_: object, context: dict[str, Any]) -> None:
         if not app.is_done:
             app.exit(exception=context.get("exception") or RuntimeError(context["message"]))
 
     loop.set_exception_handler(fail)
-    if sys.platform != "win32":
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, end, 128 + number)
+    on_termination(loop, end)
     return await app.run_async(set_exception_handler=False)
 
 

@@ -12,21 +12,20 @@ import msgspec
 import typer
 
 from clawkit.assistant.memory.place import MemoryPlace, opened
-from clawkit.cli.being.clients import keys, stdio, tokens
+from clawkit.cli.being.clients import keys, share, stdio, tokens
 from clawkit.cli.being.copies import backup, export_, import_, quota, restore
-from clawkit.cli.being.opened_store import BeingArgument, StoreOption
+from clawkit.cli.being.options import BeingArgument, StoreOption
 from clawkit.cli.being.output import being_lines, day, losses
 from clawkit.cli.being.serve import serve
-from clawkit.cli.being.share import share
 from clawkit.cli.commands import (
     AsJson,
     CommandFailure,
     Yes,
     command_group,
     confirm,
+    print_json,
     print_lines,
 )
-from clawkit.cli.output import print_json
 from clawkit.cli.tables import print_table
 from clawkit.memory import being_store, secret_filter
 from clawkit.memory.being_store import BeingStore

@@ -16,7 +16,7 @@ import typer
 from msgspec import structs
 
 from clawkit.assistant.memory.place import MemoryPlace, opened
-from clawkit.cli.being.opened_store import (
+from clawkit.cli.being.options import (
     BeingArgument,
     EmbedderOption,
     ProgressLine,
@@ -30,10 +30,11 @@ from clawkit.cli.commands import (
     CommandFailure,
     Overwrite,
     output_file,
+    print_json,
+    print_lines,
     require_new,
 )
-from clawkit.cli.output import print_json
-from clawkit.cli.tables import print_facts
+from clawkit.cli.tables import fact_lines
 from clawkit.memory import being_store, bundle, secret_filter
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import Being
@@ -243,11 +244,9 @@ def quota(
         limits = msgspec.structs.asdict(allowed)
         has = {"memories": used.memories, "bytes": used.bytes, "calls": today}
         told = {name: {"used": has[name], "limit": limits[name]} for name in limits}
-        if as_json:
-            print_json({"being": found.id, **told})
-            return
         facts = {_CALLED.get(name, name): _of(one) for name, one in told.items()}
-        print_facts(visible(found.name), facts, 12)
+        lines = (visible(found.name), *fact_lines(facts, 12))
+        print_lines(lines, {"being": found.id, **told}, as_json=as_json)
 
 
 def _limit(option: str, text: str) -> int | None:

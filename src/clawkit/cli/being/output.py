@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clawkit.cli.tables import ago, minute
+from clawkit.cli.tables import ago, fact_lines, minute
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.history_text import STATES
 from clawkit.memory.http.served_address import address_for
@@ -133,9 +133,7 @@ def being_lines(told: dict[str, Any], now: float) -> Iterator[str]:
         "tokens": f"{len(good)} that count, of {len(told['tokens'])}",
         "soul": told["soul"],
     }
-    for name, value in facts.items():
-        if value:
-            yield f"  {name:<10} {visible(value)}"
+    yield from fact_lines(facts)
     for job in told["jobs"]:
         problem = f": failed {job['tries']} times: {job['problem']}" if job["problem"] else ""
         yield f"  {'job':<10} {JOBS.get(job['kind'], job['kind'])} waits{visible(problem)}"

@@ -15,7 +15,7 @@ import msgspec
 import typer
 
 from clawkit.assistant.memory.place import MemoryPlace, opened
-from clawkit.cli.being.opened_store import EmbedderOption, StoreOption
+from clawkit.cli.being.options import EmbedderOption, StoreOption
 from clawkit.cli.commands import (
     MAX_CONNECTIONS,
     AllowHost,
@@ -24,7 +24,7 @@ from clawkit.cli.commands import (
     TrustedProxy,
     port_option,
 )
-from clawkit.cli.login_options import with_login_options
+from clawkit.cli.server_logins import with_login_options
 from clawkit.cli.tables import table_lines
 from clawkit.memory.being_store import DEFAULT_BEING, BeingStore
 from clawkit.memory.http.served_address import PORT, address_for

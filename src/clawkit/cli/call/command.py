@@ -18,7 +18,7 @@ from msgspec import Struct
 from typer.core import TyperCommand
 
 from clawkit.cli.call.arguments import ArgumentError, read_arguments, typed
-from clawkit.cli.commands import AsJson, CommandFailure, print_ascii_json
+from clawkit.cli.commands import AsJson, CommandFailure, print_ascii_json, with_options
 from clawkit.cli.tables import print_table, table_lines, terminal_width
 from clawkit.errors import MissingCapabilityError, ToolTimeoutError
 from clawkit.text.counts import counted
@@ -88,9 +88,9 @@ class _Opened(Struct, frozen=True):
     source: ToolSource
 
 
-@app.command(cls=_CallCommand, context_settings={"ignore_unknown_options": True})
-def call(
-    context: typer.Context,
+class CallOptions(Struct, frozen=True):
+    """What was said on the command line."""
+
     words: Annotated[
         list[str] | None,
         typer.Argument(
@@ -100,65 +100,69 @@ def call(
             "is no FILE. Without TOOL, the tools are listed; TOOL --help shows one.",
             show_default=False,
         ),
-    ] = None,
-    url: Annotated[str, typer.Option(help="An MCP server's address.")] = "",
+    ] = None
+    url: Annotated[str, typer.Option(help="An MCP server's address.")] = ""
     token_env: Annotated[
         str,
         typer.Option(
             metavar="NAME", help="With --url: the variable that holds the server's bearer token."
         ),
-    ] = "",
+    ] = ""
     header: Annotated[
         list[str] | None,
         typer.Option(
             metavar="'NAME: VALUE'",
             help="With --url: a header; ${NAME} in it is taken from the environment.",
         ),
-    ] = None,
+    ] = None
     given: Annotated[
         str,
         typer.Option(
             "--input", metavar="FILE", help="Arguments as a JSON object in a file; - for stdin."
         ),
-    ] = "",
+    ] = ""
     timeout: Annotated[
         float, typer.Option(min=0.001, metavar="SECONDS", help="How long it may take.")
-    ] = TIMEOUT,
+    ] = TIMEOUT
     save: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Keep pictures, sounds and files of the result there."),
-    ] = None,
+    ] = None
     verbose: Annotated[
         bool,
         typer.Option(
             "--verbose", "-v", help="Show tracebacks, and what a server writes to stderr."
         ),
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
+    ] = False
+    as_json: AsJson = False
+
+
+@app.command(cls=_CallCommand, context_settings={"ignore_unknown_options": True})
+@with_options("options", CallOptions)
+def call(context: typer.Context, options: CallOptions) -> None:
     """Call one tool: `claw call weather.py forecast city=Oslo`, or any MCP server's.
 
     The server's command stands behind `--`, the tool and its arguments before it:
     `claw call forecast city=Oslo -- uvx weather-server`.
     """
     command: tuple[str, ...] = context.meta.get(_SERVER, ())
-    rest = list(words or ())
-    place = _place(rest, url, command, _headers(header or [], token_env), timeout)
-    if place.headers and not url:
+    rest = list(options.words or ())
+    headers = _headers(options.header or [], options.token_env)
+    place = _place(rest, options.url, command, headers, options.timeout)
+    if place.headers and not options.url:
         raise typer.BadParameter("--header and --token-env need --url")
     if _SERVER in context.meta and not command:
         raise typer.BadParameter("there is no command behind --")
     wants_usage = bool(context.meta.get(_USAGE_WANTED))
     name = rest.pop(0) if rest else ""
-    _log(verbose=verbose)
+    _log(verbose=options.verbose)
     with _own_stdout():
-        asked = _Wanted(name, rest, given, wants_usage)
-        told = asyncio.run(_ask(place, asked))
+        told = asyncio.run(_ask(place, _Wanted(name, rest, options.given, wants_usage)))
     if isinstance(told, dict):
-        _print_result(told, name, save, as_json=as_json)
+        _print_result(told, name, options.save, as_json=options.as_json)
     elif name:
-        print_ascii_json(_definition(told[0])) if as_json else _print_usage(told[0], place)
-    elif as_json:
+        print_ascii_json(_definition(told[0])) if options.as_json else _print_usage(told[0], place)
+    elif options.as_json:
         print_ascii_json([_definition(tool) for tool in told])
     else:
         _print_tools(told, place)
@@ -437,15 +441,7 @@ def _usage(tool: OfferedTool, place: _ServerPlace) -> list[str]:
     lines = [f"Usage: {' '.join(['claw call', *where, tool.name, *words, *command])}"]
     lines += ["", *(visible(line) for line in tool.description.rstrip().split("\n"))]
     if found:
-        rows = [
-            (
-                f"  {one.name}",
-                one.kind,
-                "required" if one.required else one.default and f"default {one.default}",
-                one.description,
-            )
-            for one in found
-        ]
+        rows = [(f"  {one.name}", one.kind, one.presence, one.description) for one in found]
         lines += ["", *table_lines(rows, terminal_width())]
     if any(":=" in word for word in words):
         lines += ["", "What is written with := is JSON, or a file of it: NAME:=@FILE."]

@@ -1,4 +1,4 @@
-"""Typed input of `claw chat`: edited lines with a history and completion, by prompt_toolkit."""
+"""Typed input of `claw chat`: line editing, history and completion, by prompt_toolkit."""
 
 from __future__ import annotations
 

@@ -110,13 +110,10 @@ def read_tree() -> CommandSpec:
     """All commands, from their code."""
     from typer.main import get_command
 
-    from clawkit.cli.app import COMMANDS, app, imported
-
-    def command(name: str, listed: Any) -> Any:
-        return get_command(imported(name)) if name in COMMANDS else listed
+    from clawkit.cli.app import app, imported
 
     root: Any = get_command(app)
-    root.commands = {name: command(name, listed) for name, listed in root.commands.items()}
+    root.commands = {name: get_command(imported(name)) for name in root.commands}
     return _spec(root)
 
 
@@ -156,9 +153,9 @@ def _parameter(parameter: Any, types: dict[str, Any]) -> ParameterSpec:
 
 def _types(function: Any) -> dict[str, Any]:
     import inspect
-    from typing import get_type_hints
 
-    return get_type_hints(inspect.unwrap(function)) if function is not None else {}
+    parameters = inspect.signature(function, eval_str=True).parameters if function else {}
+    return {name: one.annotation for name, one in parameters.items()}
 
 
 def _choices(annotation: Any) -> tuple[str, ...]:

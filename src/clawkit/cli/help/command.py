@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from clawkit.cli.commands import CommandFailure
-from clawkit.cli.help.topics import summary, text, topics
+from clawkit.cli.help import summary, text, topics
 from clawkit.cli.tables import print_table
 from clawkit.text.normalization import visible
 

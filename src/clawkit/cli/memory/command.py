@@ -15,7 +15,7 @@ import typer
 from clawkit.assistant.config import Config
 from clawkit.assistant.memory.place import MemoryPlace, opened
 from clawkit.assistant.sessions.store import SessionStore
-from clawkit.cli.being.opened_store import (
+from clawkit.cli.being.options import (
     BeingOption,
     EmbedderOption,
     ProgressLine,
@@ -32,11 +32,11 @@ from clawkit.cli.commands import (
     confirm,
     output_file,
     pass_on,
+    print_json,
     print_lines,
     require_new,
 )
-from clawkit.cli.memory import elsewhere, output
-from clawkit.cli.output import print_json
+from clawkit.cli.memory import output, remote
 from clawkit.errors import ClawError
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.erasure import deletion
@@ -85,9 +85,9 @@ class OpenedMemory:
 def opened_memory(being: str, address: str, embedder: str = "none") -> Generator[OpenedMemory]:
     """The memory that is meant. What needs no vectors loads no embedder."""
     place = MemoryPlace(address, embedder)
-    if far := place.address_of(being):
+    if there := place.address_of(being):
         raise CommandFailure(
-            f"this is done where the memories are kept, and these are at {far}: run it there, "
+            f"this is done where the memories are kept, and these are at {there}: run it there, "
             "or name a Being of this machine with --being"
         )
     with opened(place) as store:
@@ -110,9 +110,9 @@ def memory(
     place = MemoryPlace(address)
     if context.invoked_subcommand is not None:
         return
-    if elsewhere_at := place.address_of(being):
-        with elsewhere.remote_being(place, elsewhere_at) as far:
-            elsewhere.print_view(far, recent, as_json=as_json)
+    if url := place.address_of(being):
+        with remote.remote_being(place, url) as there:
+            remote.print_view(there, recent, as_json=as_json)
         return
     if not place.is_begun() and not as_json:
         print(f"Nothing is remembered yet in {shown_address(place.address)}.")
@@ -146,10 +146,10 @@ def search(
 ) -> None:
     """Find memories, the best first; unlike `claw recall`, whatever they are worth."""
     place = MemoryPlace(address, embedder)
-    if elsewhere_at := place.address_of(being):
-        asked = elsewhere.Asked(" ".join(query), limit, explain, as_of, mode)
-        with elsewhere.remote_being(place, elsewhere_at) as far:
-            elsewhere.print_found(far, asked, _NOT_FOUND, as_json=as_json)
+    if url := place.address_of(being):
+        asked = remote.SearchRequest(" ".join(query), limit, explain, as_of, mode)
+        with remote.remote_being(place, url) as there:
+            remote.print_found(there, asked, _NOT_FOUND, as_json=as_json)
         return
     with opened_memory(being, address, embedder) as mine:
         make_few_vectors(mine.store, mine.memory.being)
@@ -173,9 +173,9 @@ def show(
 ) -> None:
     """Show one memory: all that is known about it, and where it came from."""
     place = MemoryPlace(address)
-    if elsewhere_at := place.address_of(being):
-        with elsewhere.remote_being(place, elsewhere_at) as far:
-            elsewhere.print_node(far, node, as_json=as_json)
+    if url := place.address_of(being):
+        with remote.remote_being(place, url) as there:
+            remote.print_node(there, node, as_json=as_json)
         return
     with opened_memory(being, address) as mine:
         found = mine.node(node)

@@ -14,7 +14,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from clawkit.cli.being.output import STEPS, by_state, tidied, waiting
-from clawkit.cli.tables import minute, shorten, terminal_width
+from clawkit.cli.tables import fact_lines, minute, shorten, terminal_width
 from clawkit.memory.erasure.deletion import Counted, Receipt
 from clawkit.memory.erasure.person_search import ErasurePlan, RowPlan, text_of
 from clawkit.memory.erasure.redaction import ERASED, PersonMatcher
@@ -195,9 +195,7 @@ def node_lines(node: Node) -> Iterator[str]:
     }
     yield node.id
     yield f"  {visible(scene.action) or '(nothing is left of it)'}"
-    for name, value in facts.items():
-        if value:
-            yield f"  {name:<12} {visible(value)}"
+    yield from fact_lines(facts, 12)
 
 
 def _state(node: Node) -> str:

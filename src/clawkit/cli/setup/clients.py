@@ -9,12 +9,13 @@ import io
 import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from typing import Any
 
 import msgspec
 import typer
 
-from clawkit.cli.install import install
+from clawkit.cli.install import InstallOptions, run_install
 from clawkit.cli.setup.config_edit import share_memory
 from clawkit.cli.setup.questions import agreed, say, some_of
 from clawkit.cli.tables import at_home
@@ -34,6 +35,7 @@ from clawkit.hosts.installation import InstallOrder, Presence, survey
 from clawkit.settings import Settings
 
 EVERY = "all"
+CommandCall = Callable[[], int | None]
 
 
 class Wishes(msgspec.Struct, frozen=True):
@@ -118,19 +120,20 @@ def carry_out(wishes: Wishes, places: Settings, *, as_json: bool) -> tuple[int, 
     return max(code, guard_code), {"clients": outcomes, "shared": shared, "guard": guard}
 
 
-def _install_calls(names: Sequence[str], *, as_json: bool) -> Iterable[Callable[[], None]]:
+def _install_calls(names: Sequence[str], *, as_json: bool) -> Iterable[CommandCall]:
+    wanted = [InstallOptions(one, as_json=as_json) for one in names]
     if EVERY in names:
-        return (lambda: install(everywhere=True, as_json=as_json),)
-    return (lambda name=name: install(name, as_json=as_json) for name in names)
+        wanted = [InstallOptions(everywhere=True, as_json=as_json)]
+    return (partial(run_install, one) for one in wanted)
 
 
-def _guard_calls(names: Sequence[str], *, as_json: bool) -> Iterable[Callable[[], None]]:
+def _guard_calls(names: Sequence[str], *, as_json: bool) -> Iterable[CommandCall]:
     if EVERY in names:
         names = sorted({entry.name for entry in unguarded()})
-    return (lambda name=name: wrap(name, as_json=as_json) for name in names)
+    return (partial(wrap, name, as_json=as_json) for name in names)
 
 
-def _run(calls: Iterable[Callable[[], None]], *, as_json: bool) -> tuple[int, list[Any]]:
+def _run(calls: Iterable[CommandCall], *, as_json: bool) -> tuple[int, list[Any]]:
     """Runs commands as a shell would; the worst exit status, and what each printed as JSON."""
     worst, printed = 0, list[Any]()
     for call in calls:
@@ -144,9 +147,8 @@ def _run(calls: Iterable[Callable[[], None]], *, as_json: bool) -> tuple[int, li
     return worst, printed
 
 
-def _exit_code(call: Callable[[], None]) -> int:
+def _exit_code(call: CommandCall) -> int:
     try:
-        call()
+        return call() or 0
     except typer.Exit as end:
         return end.exit_code
-    return 0

@@ -12,7 +12,7 @@ import msgspec
 import typer
 from msgspec.structs import replace
 
-from clawkit.cli.output import ExitOnError, print_json, shown
+from clawkit.cli.commands import print_json, with_options
 from clawkit.cli.setup.questions import (
     agreed,
     ask,
@@ -27,6 +27,7 @@ from clawkit.cli.setup.questions import (
     valid_variable,
 )
 from clawkit.errors import ModelError, SettingsError
+from clawkit.text.normalization import visible
 
 if TYPE_CHECKING:
     from clawkit.assistant.api_keys import FoundKey
@@ -55,99 +56,85 @@ _SHOWN_MODELS = 3
 class SetupOptions(msgspec.Struct, frozen=True):
     """What was said on the command line."""
 
-    provider: str
-    model: str
-    base_url: str
-    key_env: str
-    key_stdin: bool
-    keep_key: bool
-    keyring: bool
-    test: bool
-    yes: bool
-    as_json: bool
-    wishes: Wishes
-
-
-def setup(
     provider: Annotated[
         str,
         typer.Option(
             help="anthropic, openai, openrouter, ollama, lmstudio, llamacpp, claude-cli, offline, "
             "or a name of your own with --base-url."
         ),
-    ] = "",
-    model: Annotated[str, typer.Option(help="The model, as the provider calls it.")] = "",
+    ] = ""
+    model: Annotated[str, typer.Option(help="The model, as the provider calls it.")] = ""
     base_url: Annotated[
         str, typer.Option(metavar="URL", help="Where an OpenAI-compatible server is.")
-    ] = "",
+    ] = ""
     key_env: Annotated[
         str, typer.Option(metavar="NAME", help="The variable that holds the key.")
-    ] = "",
+    ] = ""
     key_stdin: Annotated[
         bool, typer.Option("--key-stdin", help="Read the key from standard input and keep it.")
-    ] = False,
+    ] = False
     keep_key: Annotated[
         bool, typer.Option("--keep-key", help="Keep the key that is in the environment.")
-    ] = False,
+    ] = False
     keyring: Annotated[
         bool, typer.Option("--keyring", help="Keep the key in the keyring, not in .env.")
-    ] = False,
+    ] = False
     no_test: Annotated[
         bool, typer.Option("--no-test", help="Write it without asking the model first.")
-    ] = False,
+    ] = False
     install: Annotated[
         list[str] | None,
         typer.Option(
             metavar="CLIENT", help="Add the assistant to this client, or `all`; again for more."
         ),
-    ] = None,
+    ] = None
     share_memory: Annotated[
         bool, typer.Option("--share-memory", help="Let all clients share one memory.")
-    ] = False,
+    ] = False
     guard: Annotated[
         list[str] | None,
         typer.Option(
             metavar="SERVER", help="Put the guard before this server, or `all`; again for more."
         ),
-    ] = None,
+    ] = None
     check: Annotated[
         bool, typer.Option("--check", help="Show what is there, and change nothing.")
-    ] = False,
+    ] = False
     yes: Annotated[
         bool,
         typer.Option(
             "--yes", "-y", help="Do not ask. Without --provider: a local server that was found."
         ),
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-) -> None:
-    """Find what could answer, choose it, try it; then add it to MCP clients."""
-    from clawkit.cli.setup.clients import Wishes
+    ] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
 
-    options = SetupOptions(
-        provider=provider.strip().casefold(),
-        model=model.strip(),
-        base_url=base_url.strip(),
-        key_env=key_env.strip(),
-        key_stdin=key_stdin,
-        keep_key=keep_key,
-        keyring=keyring,
-        test=not no_test,
-        yes=yes,
-        as_json=as_json,
-        wishes=Wishes(tuple(install or ()), share_memory, tuple(guard or ())),
+    @property
+    def wishes(self) -> Wishes:
+        from clawkit.cli.setup.clients import Wishes
+
+        return Wishes(tuple(self.install or ()), self.share_memory, tuple(self.guard or ()))
+
+
+@with_options("options", SetupOptions)
+def setup(options: SetupOptions) -> None:
+    """Find what could answer, choose it, try it; then add it to MCP clients."""
+    options = replace(
+        options,
+        provider=options.provider.strip().casefold(),
+        model=options.model.strip(),
+        base_url=options.base_url.strip(),
+        key_env=options.key_env.strip(),
     )
-    with ExitOnError("setup"):
-        no_key(options.provider, "--provider")
-        no_key(options.model, "--model")
-        try:
-            code = _show_found(as_json=as_json) if check else _run(options)
-        except (KeyboardInterrupt, EOFError):
-            say("\nNothing was changed.")
-            code = 130
-        except Refused:
-            say("Nothing was changed.")
-            code = 1
+    no_key(options.provider, "--provider")
+    no_key(options.model, "--model")
+    try:
+        code = _show_found(as_json=options.as_json) if options.check else _run(options)
+    except (KeyboardInterrupt, EOFError):
+        say("\nNothing was changed.")
+        code = 130
+    except Refused:
+        say("Nothing was changed.")
+        code = 1
     raise typer.Exit(code)
 
 
@@ -249,12 +236,12 @@ def _show_found(*, as_json: bool) -> int:
         return 0
     print(f"{chosen.name} answers ({chosen.why}).")
     for one in found:
-        print(f"\n{shown(_titled(one))}\n  {one.command}")
+        print(f"\n{visible(_titled(one))}\n  {one.command}")
     if not found:
         print("\nNo model server, no logged-in Claude CLI and no key was found.")
     for title, names in (
         ("Clients without the assistant", [c.title for c in there if c.state == "not installed"]),
-        ("Servers without the guard", [shown(one.name) for one in servers]),
+        ("Servers without the guard", [visible(one.name) for one in servers]),
     ):
         if names:
             print(f"\n{title}: {', '.join(dict.fromkeys(names))}")
@@ -338,7 +325,7 @@ def _chosen(
     while True:
         answers = _answers(options, config, found, asking=asking)
         ready = plan(answers, config.places)
-        if not options.test or answers.provider == _OFFLINE:
+        if options.no_test or answers.provider == _OFFLINE:
             return ready, ""
         detail = _test(ready, asking=asking)
         if detail is not None:
@@ -388,7 +375,7 @@ def _ask_provider(present: str, found: Sequence[FoundModels]) -> str:
     menu |= {name: title for name, title in _TITLES.items() if name not in menu}
     say("Who shall answer?" if not found else "Who shall answer? Found here, and others:")
     for number, title in enumerate(menu.values(), 1):
-        say(f"  {number}  {shown(title)}")
+        say(f"  {number}  {visible(title)}")
     numbers = {str(number): name for number, name in enumerate(menu, 1)}
     names = {name: name for name in menu if name}
 
@@ -459,18 +446,22 @@ def _test(ready: ConfigPlan, *, asking: bool) -> str | None:
     """A real request, again as often as a person likes; None to choose another model."""
     import asyncio
 
+    from clawkit.assistant.api_keys import Keys
+    from clawkit.cli.status.assistant import ping_model
+
+    keys = Keys(ready.config, ready.environment())
     while True:
         say(f"Asking {ready.answers.use} …")
         try:
-            detail = asyncio.run(_ping(ready))
+            detail = asyncio.run(ping_model(ready.config, keys, ready.answers.use))
         except ModelError as error:
             if not asking:
                 raise SettingsError(
                     f"{error}\nNothing was changed; --no-test writes it all the same"
                 ) from None
-            say(f"It does not answer: {shown(str(error))}")
+            say(f"It does not answer: {visible(str(error))}")
         else:
-            say(f"It answers: {shown(detail)}")
+            say(f"It answers: {visible(detail)}")
             return detail
         question = "Retry, choose another, write it all the same, or quit? (r/c/w/q)"
         wanted = one_of(question, ("retry", "choose", "write", "quit"), "retry")
@@ -478,19 +469,6 @@ def _test(ready: ConfigPlan, *, asking: bool) -> str | None:
             raise Refused
         if wanted != "retry":
             return None if wanted == "choose" else ""
-
-
-async def _ping(ready: ConfigPlan) -> str:
-    from clawkit.assistant.api_keys import Keys
-    from clawkit.assistant.model_choice import choose, open_model
-    from clawkit.models.retries import ping
-
-    keys = Keys(ready.config, ready.environment())
-    model = open_model(choose(ready.config, keys, ready.answers.use)[0], ready.config, keys)
-    try:
-        return await ping(model)
-    finally:
-        await model.close()
 
 
 def _show(ready: ConfigPlan) -> bool:
@@ -502,7 +480,7 @@ def _show(ready: ConfigPlan) -> bool:
     if lines:
         say(f"\n{ready.file}:")
         for line in lines:
-            say(f"  {shown(redact_secrets(line)[0])}")
+            say(f"  {visible(redact_secrets(line)[0])}")
     if answers.keep:
         place = ready.config.places.config / ".env" if answers.keep == ".env" else "the keyring"
         say(f"\n{place}:\n  + {answers.key_env}=… (not shown)")

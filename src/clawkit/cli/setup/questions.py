@@ -1,4 +1,4 @@
-"""Questions of `claw setup` to a person at a terminal, each asked until its answer is one."""
+"""Questions of `claw setup` at a terminal, each repeated until its answer is valid."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 
-from clawkit.cli.output import shown
 from clawkit.errors import SettingsError
+from clawkit.text.normalization import visible
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _KEY = re.compile(r"(?:sk|rk|pk|gsk|xai|hf|nvapi|pplx)[-_]|AIza|AKIA", re.IGNORECASE)
@@ -27,7 +27,7 @@ def ask(question: str, default: str, check: Callable[[str], object]) -> str:
         try:
             check(answer)
         except SettingsError as error:
-            say(shown(str(error)))
+            say(visible(str(error)))
             continue
         return answer
 
@@ -65,7 +65,7 @@ def one_of(question: str, choices: Sequence[str], default: str) -> str:
 def some_of(question: str, items: Sequence[str], default: str) -> list[int]:
     """The places of the chosen items, which are listed with numbers: all, none, or some."""
     for number, item in enumerate(items, 1):
-        say(f"  {number}  {shown(item)}")
+        say(f"  {number}  {visible(item)}")
 
     def places(answer: str) -> list[int]:
         if answer.casefold() in ("all", "none"):
@@ -81,7 +81,7 @@ def some_of(question: str, items: Sequence[str], default: str) -> list[int]:
 def numbered(question: str, items: Sequence[str], default: str) -> str:
     """One of the listed models by its number, or another's name."""
     for number, item in enumerate(items, 1):
-        say(f"  {number}  {shown(item)}")
+        say(f"  {number}  {visible(item)}")
     answer = ask(question, default, valid_model)
     known = answer.isdecimal() and 1 <= int(answer) <= len(items)
     return items[int(answer) - 1] if known else answer
@@ -95,7 +95,7 @@ def ask_key(question: str) -> str:
         try:
             return valid_key(getpass.getpass(question, stream=sys.stderr))
         except SettingsError as error:
-            say(shown(str(error)))
+            say(visible(str(error)))
 
 
 def something(answer: str) -> None:

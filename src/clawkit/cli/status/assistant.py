@@ -238,7 +238,7 @@ def try_everything(config: Config, keys: Keys) -> tuple[Tried, ...]:
 
 async def _try_everything(config: Config, keys: Keys) -> tuple[Tried, ...]:
     servers = {name: one for name, one in config.mcp.servers.items() if one.enabled}
-    parts = [_timed("model", _ping(config, keys), keys)]
+    parts = [_timed("model", ping_model(config, keys), keys)]
     parts += [
         _timed(name, _count_tools(name, server, keys), keys) for name, server in servers.items()
     ]
@@ -263,8 +263,9 @@ async def _timed(
     return Tried(name, ok, round(time.monotonic() - began, 3), detail)
 
 
-async def _ping(config: Config, keys: Keys) -> str:
-    model = open_model(choose(config, keys)[0], config, keys)
+async def ping_model(config: Config, keys: Keys, use: str = "") -> str:
+    """Ask the model that is chosen, or another one, for a word; what it says, and how fast."""
+    model = open_model(choose(config, keys, use)[0], config, keys)
     try:
         return await ping(model)
     finally:

@@ -9,9 +9,8 @@ from typing import Annotated
 
 import typer
 
-from clawkit.cli.commands import AsJson, Project
+from clawkit.cli.commands import AsJson, Project, print_json
 from clawkit.cli.login import login_state
-from clawkit.cli.output import print_json
 from clawkit.cli.status.assistant import assistant_lines, assistant_state
 from clawkit.cli.status.memory import memory_lines, memory_state
 from clawkit.cli.tables import terminal_width

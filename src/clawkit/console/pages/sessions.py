@@ -10,9 +10,8 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from clawkit.assistant.config import Config, Price, read_config
-from clawkit.assistant.media.framed import FrameOpening, opening_of
-from clawkit.assistant.prices import costs
+from clawkit.assistant.config import Config, Price, costs, read_config
+from clawkit.assistant.media.prompt_parts import FrameOpening, opening_of
 from clawkit.assistant.sessions.message_rows import StoredFile, StoredPart
 from clawkit.assistant.sessions.queries import StoredMessage, StoredTurn
 from clawkit.assistant.sessions.records import LAST

@@ -1,4 +1,4 @@
-"""A Being on another server, in commands: it looks as one on this machine does."""
+"""Commands on a Being of another server; the output is that of a local one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clawkit.assistant.api_keys import Keys
-from clawkit.cli.commands import CommandFailure, print_lines
-from clawkit.cli.output import print_json
+from clawkit.cli.commands import CommandFailure, print_json, print_lines
 from clawkit.memory.details import DetailsRequest
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 TOKEN_VARIABLE = "CLAW_BEING_TOKEN"
 
 
-class Asked(msgspec.Struct, frozen=True):
+class SearchRequest(msgspec.Struct, frozen=True):
     """A search as it was typed."""
 
     text: str
@@ -43,17 +42,19 @@ def remote_being(place: MemoryPlace, url: str) -> Generator[RemoteBeing]:
         yield being
 
 
-def print_recalled(being: RemoteBeing, asked: Asked, nothing: str, *, as_json: bool) -> None:
+def print_recalled(
+    being: RemoteBeing, asked: SearchRequest, nothing: str, *, as_json: bool
+) -> None:
     arguments = {"user_message": asked.text, **_more(asked)}
     _print_hits(being, "recall", arguments, asked, nothing, as_json=as_json)
 
 
-def print_found(being: RemoteBeing, asked: Asked, nothing: str, *, as_json: bool) -> None:
+def print_found(being: RemoteBeing, asked: SearchRequest, nothing: str, *, as_json: bool) -> None:
     arguments = {"query": asked.text, "mode": asked.mode, **_more(asked)}
     _print_hits(being, "search_memory", arguments, asked, nothing, as_json=as_json)
 
 
-def _more(asked: Asked) -> dict[str, Any]:
+def _more(asked: SearchRequest) -> dict[str, Any]:
     more: dict[str, Any] = {"as_of": asked.as_of} if asked.as_of else {}
     return {**more, "explain": True} if asked.explain else more
 
@@ -62,7 +63,7 @@ def _print_hits(
     being: RemoteBeing,
     tool: str,
     arguments: dict[str, Any],
-    asked: Asked,
+    asked: SearchRequest,
     nothing: str,
     *,
     as_json: bool,

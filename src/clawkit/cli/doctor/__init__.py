@@ -1,1 +1,0 @@
-"""`claw doctor`: checks this installation and repairs it."""
