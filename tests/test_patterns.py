@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from clawkit.guard.policy.readings import inside
+from clawkit.guard.policy.readings import embedded_json
 from clawkit.hosts.documents.json5 import Json5
 from clawkit.hosts.documents.nodes import HASH_GAP
 from clawkit.tools.text_features import compile_template
@@ -138,8 +138,8 @@ def test_a_comment_that_is_never_closed_is_no_comment() -> None:
 
 def test_strings_too_deep_for_our_parser_are_found_in_linear_time() -> None:
     deep = "[" * MANY
-    assert inside(deep + '"' + '\\"' * MANY + "]") == []
-    assert inside(deep + '"a\\"b\\\\","c"]') == ['a"b\\', "c"]
+    assert embedded_json(deep + '"' + '\\"' * MANY + "]") == []
+    assert embedded_json(deep + '"a\\"b\\\\","c"]') == ['a"b\\', "c"]
 
 
 def test_a_uri_with_many_beginnings_of_its_template_is_refused_in_linear_time() -> None:

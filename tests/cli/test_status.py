@@ -54,7 +54,7 @@ def test_a_file_in_the_place_of_the_log_is_a_problem(guard: Path) -> None:
 
 
 def test_one_thing_is_not_called_several(guard: Path) -> None:
-    Pins(guard / "pins", "files").sift([{"name": "read"}])
+    Pins(guard / "pins", "files").check_list([{"name": "read"}])
     assert "  pins       1 tool of 1 server\n" in status()
 
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from clawkit.guard.pins import Pins, pin_file
-from tests.guard.test_pins import READ, WRITE, Sifted, tool
+from tests.guard.test_pins import READ, WRITE, CheckedList, tool
 from tests.processes import PATIENCE
 
 SIFT = """
@@ -21,7 +21,7 @@ pins = Pins(Path(directory), server)
 sys.stdin.readline()
 for number in range(start, start + rounds):
     name = f"tool-{number}"
-    sifted = pins.sift([{"name": name, "description": server}], first_page=False)
+    sifted = pins.check_list([{"name": name, "description": server}], first_page=False)
     assert [each["name"] for each in sifted.kept] == [name], sifted
     assert pins.quarantined(name) is None
 """
@@ -54,12 +54,12 @@ def test_no_pin_is_lost_when_two_processes_sift_at_once(tmp_path: Path) -> None:
 
 def test_what_one_accepts_all_others_know(tmp_path: Path) -> None:
     one, other = Pins(tmp_path, "files"), Pins(tmp_path, "files")
-    one.sift([READ, WRITE])
+    one.check_list([READ, WRITE])
     changed = tool("read", "better")
-    other.sift([changed])
+    other.check_list([changed])
     assert one.quarantined("read") is not None
     Pins(tmp_path, "files").accept("read", changed)
     assert one.quarantined("read") is None
     assert other.quarantined("read") is None
-    assert one.sift([changed]) == Sifted([changed])
+    assert one.check_list([changed]) == CheckedList([changed])
     assert one.digest("read") == other.digest("read") != ""

@@ -54,7 +54,7 @@ class ClientProfile:
         self._elicits = False
         self._modern = False
 
-    def meet(self, method: str, params: dict[str, Any]) -> None:
+    def learn_from_request(self, method: str, params: dict[str, Any]) -> None:
         """Learn from an `initialize`, or from the `_meta` of a request of the modern era."""
         meta = as_object(params.get("_meta")) or {}
         if method == "initialize":
@@ -69,7 +69,7 @@ class ClientProfile:
                 self.known = replace(self.known, client={**self.known.client, **new})
             self._learn(meta.get(CLIENT_INFO), meta.get(CLIENT_CAPABILITIES))
 
-    def agree(self, result: dict[str, Any] | None) -> None:
+    def learn_from_initialize_result(self, result: dict[str, Any] | None) -> None:
         """Learn from the answer to `initialize` which revision they speak."""
         tasks = (result or {}).get("protocolVersion") == NEWEST_LEGACY
         self.known = replace(self.known, tasks=tasks)
@@ -84,7 +84,7 @@ class ClientProfile:
         self._elicits = elicitation is not None and (not elicitation or "form" in elicitation)
 
     @property
-    def has_rounds(self) -> bool:
+    def is_modern(self) -> bool:
         """Whether its calls can have a next round: only in the modern era."""
         return self._modern
 

@@ -68,7 +68,7 @@ def policy_of(ask: Ask) -> Path:
 
 
 def is_whole(ask: Ask) -> bool:
-    """Whether what can be shown is what the answer is bound to."""
+    """Whether the call shown is the one that the answer is bound to."""
     return call_digest(ask.call) == ask.digest
 
 

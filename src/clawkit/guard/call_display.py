@@ -57,7 +57,7 @@ def call_lines(call: Mapping[str, Any]) -> list[str]:
 
 
 def spelled(text: str) -> str:
-    """A text on one line, in which everything that nobody sees is spelled out."""
+    """A text on one line with all invisible characters escaped."""
     text = visible(text, len(text))
     if not text.isascii():
         text = _spell_marks(_BLANK.sub(lambda found: _escaped(found[0]), text))

@@ -1,4 +1,4 @@
-"""One client and one server, and the guard between them: every message is parsed, judged, logged.
+"""The conversation of one client with one server: every message is parsed, judged and logged.
 
 It knows nothing of pipes or HTTP: a message comes in as bytes, and a `Passage` says which bytes go
 where. What is allowed and unchanged goes on as the bytes it came as, in one line.
@@ -26,7 +26,6 @@ from clawkit.errors import (
 from clawkit.guard.approval_flow import ApprovalFlow, ClientProfile, JudgedMessage
 from clawkit.guard.inspection import (
     Inspected,
-    declared,
     inspect_instructions,
     inspect_links,
     inspect_list,
@@ -35,8 +34,9 @@ from clawkit.guard.inspection import (
     judge_question,
     redacted,
     rest_blocked,
-    undeclared,
+    with_declaration,
     with_host,
+    without_declaration,
 )
 from clawkit.guard.journal import DeferredAudit, Flight, Journal
 from clawkit.guard.judge import Judge, call_digest
@@ -100,7 +100,7 @@ class GuardConversation:
         )
 
     def receive(self, side: Side, line: bytes | None, deliver: Deliver | None = None) -> Passage:
-        """What a line from one side leads to; None stands for one that was too long to keep."""
+        """Handle a line from one side; None stands for one that was too long to keep."""
         passage = self._receive(side, line, deliver)
         if self._path_queue:
             self._path_queue.go_on()
@@ -147,7 +147,7 @@ class GuardConversation:
         return self._request(side, message, line, policy, deliver)
 
     def _failed(self, side: Side, message: Message, line: bytes, error: Exception) -> Passage:
-        """Say where, without a value that may be a secret; whoever waits gets an error."""
+        """Report where we failed, without values that may be secret; the caller gets an error."""
         import sys
         import traceback
 
@@ -204,7 +204,7 @@ class GuardConversation:
         self, message: Message, line: bytes, policy: Policy, deliver: Deliver
     ) -> Passage:
         params = message.get("params", {})
-        self.client.meet(message["method"], params)
+        self.client.learn_from_request(message["method"], params)
         self.journal.client = self.client.name
         try:
             call = _call_in(message)
@@ -247,7 +247,7 @@ class GuardConversation:
         """
         call = replace(call, known=self.client.known)
         brought = call.round()
-        if not brought or not self.client.has_rounds:
+        if not brought or not self.client.is_modern:
             return call, None, None
         state = brought.get("requestState")
         if (ticket := self._judge.prompts.redeem(state)) is not None:
@@ -305,7 +305,7 @@ class GuardConversation:
     def _server_request(
         self, message: Message, line: bytes, policy: Policy, deliver: Deliver
     ) -> Passage:
-        inspected = inspect_text(undeclared(message), line, policy)
+        inspected = inspect_text(without_declaration(message), line, policy)
         original = inspected.message.get("params", {})
         decision, call, params = judge_question(message["method"], original, self._judge, policy)
         if inspected.refusal and decision.action != "deny":
@@ -313,7 +313,7 @@ class GuardConversation:
         if decision.action != "deny":
             params = with_host(message["method"], params)
         if params is not original or inspected.message is not message:
-            message = declared({**message, "params": params})
+            message = with_declaration({**message, "params": params})
             line = jsonrpc.encode(message)
         judged = JudgedMessage("server", message, line, call, decision, policy, deliver)
         if decision.action == "prompt":
@@ -376,7 +376,7 @@ class GuardConversation:
             return Passage(to_client=denied(message["id"], f"the answer was held back: {refusal}"))
         result = as_object(inspected.message.get("result"))
         if flight.call.method == "initialize":
-            self.client.agree(result)
+            self.client.learn_from_initialize_result(result)
         if result is not None and result.get("resultType") == "input_required":
             self._await_next_round(flight, result.get("requestState"))
         if inspected.ask:
@@ -393,7 +393,7 @@ class GuardConversation:
         self, message: Message, line: bytes, flight: Flight, policy: Policy
     ) -> Inspected:
         # Pins are of what the server said, not of what is left of it.
-        inspected, defines = self._inspect_definitions(undeclared(message), flight, policy)
+        inspected, defines = self._inspect_definitions(without_declaration(message), flight, policy)
         if inspected.refusal:
             return inspected
         # What is only flagged can be looked for when the answer is on its way; definitions have
@@ -408,7 +408,7 @@ class GuardConversation:
         if patterns := _redactions(flight, policy):
             inspected = Inspected(redacted(inspected.message, patterns), inspected.flags)
         if inspected.message is not message:
-            inspected = replace(inspected, message=declared(inspected.message))
+            inspected = replace(inspected, message=with_declaration(inspected.message))
         inspected = inspect_questions(inspected, "result", self._judge, policy)
         return inspected if inspected.refusal else inspect_links(inspected, self._judge, policy)
 
@@ -445,7 +445,7 @@ class GuardConversation:
                 return self._dropped(side, method, reason, line)
             line = without_nonce(line)
         else:
-            inspected = inspect_text(undeclared(message), line, policy)
+            inspected = inspect_text(without_declaration(message), line, policy)
             if not inspected.refusal:
                 inspected = inspect_questions(inspected, "params", self._judge, policy)
             if inspected.refusal or inspected.ask:
@@ -456,7 +456,7 @@ class GuardConversation:
             if patterns and method.startswith("notifications/tasks"):
                 inspected = Inspected(redacted(inspected.message, patterns), flags)
             if inspected.message is not message:
-                line = jsonrpc.encode(declared(inspected.message))
+                line = jsonrpc.encode(with_declaration(inspected.message))
         self.journal.notice(side, method, line, flags)
         return forwarded(side, line)
 
@@ -475,7 +475,7 @@ class GuardConversation:
         return decision.reason if decision.action == "deny" else ""
 
     def _cancel(self, side: Side, params: dict[str, Any]) -> bool:
-        """Whether what is cancelled still waited here; else its flight ends some time later."""
+        """Whether the cancelled request still waited here; else its flight ends later."""
         request_id: Any = params.get("requestId")
         if not jsonrpc.valid_id(request_id):
             return False
@@ -495,7 +495,7 @@ class GuardConversation:
         return False
 
     def _unreadable(self, side: Side, line: bytes | None, error: ProtocolError) -> Passage:
-        """Nothing of it goes on. Whoever waits for it is told, if it can be known who that is."""
+        """Forward nothing of it; whoever waits for it gets an error, if its id can be told."""
         request_id = None if line is None else id_within(line)
         try:
             self.journal.dropped(side, "", error.message, line)
@@ -514,7 +514,7 @@ class GuardConversation:
         return Passage(to_client=failure(request_id, InternalError(reason)))
 
     def _closed(self, side: Side, message: Message, error: AuditError | PinError) -> Passage:
-        """What cannot be written down does not happen."""
+        """Fail closed: without a log or pins, nothing passes."""
         if "method" not in message or "id" not in message:
             return Passage()
         reason = f"Nothing may pass: {error}"

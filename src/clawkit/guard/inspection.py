@@ -1,4 +1,4 @@
-"""What a server sends, looked through before the client sees it: text, tools, and its questions."""
+"""Inspects what a server sends before the client sees it: text, definitions, and questions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from clawkit.errors import InvalidParamsError
 from clawkit.guard.judge import Judge
-from clawkit.guard.pins import INSTRUCTIONS, Kind, Sifted, label
+from clawkit.guard.pins import INSTRUCTIONS, CheckedList, Kind, label
 from clawkit.guard.policy.call import Call, call_of
 from clawkit.guard.policy.globs import is_any
 from clawkit.guard.policy.policy import Decision, Policy
@@ -118,8 +118,8 @@ def _blocked(findings: Findings, policy: Policy) -> str:
     return ""
 
 
-def declared(message: Message) -> Message:
-    """A message that says in its `_meta` what was withheld from it, if anything was."""
+def with_declaration(message: Message) -> Message:
+    """Declare in `_meta` what was redacted from a message, if anything was."""
     about = declaration(jsonrpc.encode(message))
     if about is None:
         return message
@@ -131,8 +131,8 @@ def declared(message: Message) -> Message:
     return message
 
 
-def undeclared(message: Message) -> Message:
-    """A server's message without a declaration that only the guard may make."""
+def without_declaration(message: Message) -> Message:
+    """Remove a declaration of redactions from a server's message: only the guard may make one."""
     for part, place in (("result", "_meta"), ("params", "_meta"), ("error", "data")):
         holder = as_object(message.get(part))
         inner = None if holder is None else as_object(holder.get(place))
@@ -152,11 +152,11 @@ def inspect_list(
     listed = _objects(result[kind.member])
     if listed is None:
         return inspected.refused(f"its list of {kind.section} cannot be read")
-    sifted = _sift(listed, kind, judge, policy, first_page=first_page)
-    flags = (*inspected.flags, *_pin_flags(kind, sifted))
-    if len(sifted.kept) == len(listed):
+    checked = _check_list(listed, kind, judge, policy, first_page=first_page)
+    flags = (*inspected.flags, *_pin_flags(kind, checked))
+    if len(checked.kept) == len(listed):
         return Inspected(inspected.message, flags)
-    result = {**result, kind.member: sifted.kept}
+    result = {**result, kind.member: checked.kept}
     return Inspected({**inspected.message, "result": result}, flags)
 
 
@@ -173,9 +173,9 @@ def inspect_instructions(
     if said is not None and not isinstance(said, str):
         return inspected.refused("its instructions cannot be read")
     definition = {"method": method, "instructions": said}
-    sifted = _sift([definition], INSTRUCTIONS, judge, policy)
-    flags = (*inspected.flags, *_pin_flags(INSTRUCTIONS, sifted))
-    if sifted.kept:
+    checked = _check_list([definition], INSTRUCTIONS, judge, policy)
+    flags = (*inspected.flags, *_pin_flags(INSTRUCTIONS, checked))
+    if checked.kept:
         return Inspected(inspected.message, flags)
     before = (judge.pins.accepted(method, INSTRUCTIONS) or {}).get("instructions")
     kept = {key: value for key, value in result.items() if key != "instructions"}
@@ -184,25 +184,25 @@ def inspect_instructions(
     return Inspected({**inspected.message, "result": kept}, flags)
 
 
-def _sift(
+def _check_list(
     listed: list[dict[str, Any]],
     kind: Kind,
     judge: Judge,
     policy: Policy,
     *,
     first_page: bool = True,
-) -> Sifted:
+) -> CheckedList:
     injection = policy.scan.injection
-    return judge.pins.sift(
+    return judge.pins.check_list(
         listed, first_page, kind, looks=injection != "off", blocks=injection == "block"
     )
 
 
-def _pin_flags(kind: Kind, sifted: Sifted) -> tuple[str, ...]:
+def _pin_flags(kind: Kind, checked: CheckedList) -> tuple[str, ...]:
     return (
-        *(f"quarantined:{label(kind, name)}" for name, _ in sifted.quarantined),
-        *(f"new:{label(kind, name)}" for name in sifted.new),
-        *(f"suspect:{label(kind, name)}:{what}" for name, all in sifted.suspect for what in all),
+        *(f"quarantined:{label(kind, name)}" for name, _ in checked.quarantined),
+        *(f"new:{label(kind, name)}" for name in checked.new),
+        *(f"suspect:{label(kind, name)}:{what}" for name, all in checked.suspect for what in all),
     )
 
 
@@ -339,7 +339,7 @@ def _objection(params: dict[str, Any], rule: Rule | None) -> str:
 
 
 def with_host(method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """A question that says plainly which host it wants a person to open, if it does."""
+    """Name the host in a question that wants a person to open an address."""
     url = link_of(params) if method == _ELICITATION else None
     if url is None:
         return params

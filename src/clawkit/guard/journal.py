@@ -1,4 +1,4 @@
-"""What one conversation leaves in the audit log: calls at once, answers many at a time."""
+"""Writes one conversation to the audit log: calls at once, answers in batches."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ class Answered(NamedTuple):
 
 
 class DeferredAudit:
-    """A call is logged before it happens, its answer a moment after it has been passed on."""
+    """Logs answers a moment after they were forwarded; calls are logged before they happen."""
 
     def __init__(self, journal: Journal, *, defers: bool) -> None:
         self._journal = journal

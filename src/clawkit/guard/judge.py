@@ -1,4 +1,4 @@
-"""Decides about calls to one server by its policy, pins and rate limits; and how it is set up."""
+"""Decides about calls to one server by policy, pins and rate limits; opens that judge."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Judge:
             self._paths = msgspec.structs.replace(paths, bases=(*paths.bases, *new))
 
     def log(self, *records: AuditRecord) -> None:
-        """Write records down; what repeats itself is counted. Raises AuditError."""
+        """Write records to the log; repeated events are only counted. Raises AuditError."""
         self.audit.write(*[kept for record in records for kept in self._repeats.take(record)])
 
     def log_counts(self) -> None:

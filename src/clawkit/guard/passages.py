@@ -1,4 +1,4 @@
-"""Where bytes go after a message: to the server, or to the client; the guard's own replies."""
+"""Where a message leads: bytes for the server or the client; and the guard's own replies."""
 
 from __future__ import annotations
 

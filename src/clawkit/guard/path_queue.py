@@ -56,7 +56,7 @@ class PathQueue:
         return request_id in self._waiting
 
     def obstacle(self, question: JudgedMessage) -> str:
-        """The tool of a call that has to end before this one may begin; empty if there is none."""
+        """The tool of a running call that this one must wait for; empty if there is none."""
         if not self._flights or not self._judge.follows_links:
             return ""
         if not _allows_path(question.decision.rule):

@@ -1,4 +1,4 @@
-"""What each server offers, as first seen; what changes is kept away until a person has looked.
+"""Pins what each server offers (trust on first use); changes are quarantined until accepted.
 
 Tools, prompts, resources and their templates, and the instructions for the model. One file a
 server. Proxies and the command line share them: who changes one holds the lock, and everybody looks
@@ -78,8 +78,8 @@ def label(kind: Kind, name: str) -> str:
     return name if kind is TOOLS else f"{kind.noun}:{name}"
 
 
-class Sifted(msgspec.Struct, frozen=True):
-    """What is left of a list; what was kept away, and why; what is new; what steers the model."""
+class CheckedList(msgspec.Struct, frozen=True):
+    """A list after the check: kept, quarantined (and why), new, and suspected of poisoning."""
 
     kept: list[Definition]
     quarantined: tuple[tuple[str, str], ...] = ()
@@ -199,7 +199,7 @@ class Pins:
         self._looked = 0.0
         self._first_listings: set[Kind] = set()
 
-    def sift(
+    def check_list(
         self,
         listed: list[Definition],
         first_page: bool = True,
@@ -207,10 +207,10 @@ class Pins:
         *,
         looks: bool = True,
         blocks: bool = False,
-    ) -> Sifted:
+    ) -> CheckedList:
         """Compare one page of a list with the pins, and pin what is new.
 
-        With `looks`, what steers the model is named; with `blocks`, it is kept away as well.
+        With `looks`, poisoned definitions are reported; with `blocks`, quarantined as well.
         """
         self._looked = 0.0
         book = self._book()
@@ -220,16 +220,16 @@ class Pins:
             self._first_listings.add(kind)
         elif first_page:
             self._first_listings.discard(kind)
-        look = _Look(looks, blocks)
-        sifting = self._sift(book, listed, kind, look)
-        if sifting.changes or is_first:
+        scan = _PoisonScan(looks, blocks)
+        check = self._checked(book, listed, kind, scan)
+        if check.changes or is_first:
             with self._changing() as current:
-                sifting = self._sift(current, listed, kind, look)
+                check = self._checked(current, listed, kind, scan)
                 before = _Document(self.server) if current is None else current.document
-                changed = {**(before.section(kind) or {}), **sifting.changes}
+                changed = {**(before.section(kind) or {}), **check.changes}
                 self._write(msgspec.structs.replace(before, **{kind.section: changed}))
-        return Sifted(
-            sifting.kept, tuple(sifting.quarantined), tuple(sifting.new), tuple(sifting.suspect)
+        return CheckedList(
+            check.kept, tuple(check.quarantined), tuple(check.new), tuple(check.suspect)
         )
 
     def quarantined(self, name: str, kind: Kind = TOOLS) -> str | None:
@@ -297,14 +297,14 @@ class Pins:
             self._file.unlink(missing_ok=True)
         return True
 
-    def _sift(
-        self, book: _Book | None, listed: list[Definition], kind: Kind, look: _Look
-    ) -> _Sifting:
+    def _checked(
+        self, book: _Book | None, listed: list[Definition], kind: Kind, scan: _PoisonScan
+    ) -> _ListCheck:
         others = None if kind in self._first_listings else self._elsewhere
         known = _Pinned(kind, {}) if book is None else book[kind]
-        sifting = _Sifting(self.server, known, others, look)
-        sifting.take(listed)
-        return sifting
+        check = _ListCheck(self.server, known, others, scan)
+        check.take(listed)
+        return check
 
     def _elsewhere(self, folded: str) -> Iterator[tuple[str, str]]:
         """The other servers that have a tool of this name, each with its definition."""
@@ -346,8 +346,8 @@ class Pins:
         write_whole(self._file, json.dumps(msgspec.to_builtins(document), indent=1).encode())
 
 
-class _Look(NamedTuple):
-    """Whether definitions are looked through for what steers the model, and kept away for it."""
+class _PoisonScan(NamedTuple):
+    """Whether definitions are scanned for tool poisoning, and quarantined for it."""
 
     looks: bool
     blocks: bool
@@ -360,10 +360,12 @@ class _Look(NamedTuple):
         return suspicions(definition)
 
 
-class _Sifting:
-    """One page of a list on its way past the pins."""
+class _ListCheck:
+    """The check of one page of a list against the pins."""
 
-    def __init__(self, server: str, known: _Pinned, others: _Others | None, look: _Look) -> None:
+    def __init__(
+        self, server: str, known: _Pinned, others: _Others | None, scan: _PoisonScan
+    ) -> None:
         self.kept: list[Definition] = []
         self.quarantined: list[tuple[str, str]] = []
         self.new: list[str] = []
@@ -374,7 +376,7 @@ class _Sifting:
         self._known = known
         self._kind = known.kind
         self._others = others
-        self._look = look
+        self._scan = scan
         self._names = {_taken(name): name for name in known.pins} if self._kind.poses else {}
 
     def take(self, listed: list[Definition]) -> None:
@@ -426,11 +428,11 @@ class _Sifting:
                 self.new.append(name)
 
     def _steers(self, name: str, definition: Definition, pin: Pin | None) -> bool:
-        """Whether a definition is kept away for what it says; what a person saw is not."""
-        found = () if pin is not None and pin.reviewed else self._look.at(definition)
+        """Whether a definition is quarantined as poisoned; one that a person reviewed is not."""
+        found = () if pin is not None and pin.reviewed else self._scan.at(definition)
         if found:
             self.suspect.append((name, found))
-        if not found or not self._look.blocks:
+        if not found or not self._scan.blocks:
             return False
         reason = self._reason(name, f"tries to steer the model ({', '.join(found)})")
         accepted = None if pin is None else pin.accepted

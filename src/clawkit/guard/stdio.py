@@ -1,4 +1,4 @@
-"""The guard in front of a server that is a process: started, served, ended with all it began."""
+"""The guard in front of a stdio server: starts it, relays its pipes, ends all its processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from clawkit.wire.line_io import ROOM, LineReader, write_all
 
 
 class Outlet:
-    """An end that is written to, by any thread. What it does not take at once waits here."""
+    """A non-blocking writer for any thread; buffers what the other end does not take at once."""
 
     def __init__(self, fd: int, on_wait: Callable[[], None]) -> None:
         self.fd = fd
@@ -97,7 +97,7 @@ class Outlet:
 
 
 class Inlet:
-    """An end that is read from, while there is room for what that leads to."""
+    """A reader of lines, which pauses while what it leads to finds no room."""
 
     def __init__(
         self,
@@ -246,7 +246,7 @@ _OTHERS = ("SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT")
 
 
 class Signals:
-    """What the guard is told by signals; kept until there is somebody to hear it.
+    """Catches signals, and keeps them until a handler is there.
 
     They are caught before the server starts: a guard that ended between its server's start and
     its own readiness would leave the server behind.

@@ -264,7 +264,7 @@ def test_a_file_of_the_log_that_cannot_be_read_is_said(directory: Path) -> None:
 
 
 def test_a_log_that_should_be_there_and_is_not_is_a_problem(directory: Path) -> None:
-    Pins(directory.parent / "pins", "files").sift([{"name": "read"}])
+    Pins(directory.parent / "pins", "files").check_list([{"name": "read"}])
     done = claw_log("verify")
     assert done.returncode == 1
     assert f"The log is missing: {directory}" in done.stdout

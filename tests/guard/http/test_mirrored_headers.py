@@ -38,7 +38,7 @@ def pins(tmp_path: Path) -> Pins:
 
 def test_what_is_made_for_a_request_agrees_with_it(pins: Pins) -> None:
     message = call("größe", {"city": " Oslo", "where": {"floor": 3}, "plain": True})
-    pins.sift([{"name": "größe", "inputSchema": SCHEMA}])
+    pins.check_list([{"name": "größe", "inputSchema": SCHEMA}])
     headers = headers_for(message, mirrors_of(SCHEMA))
     assert headers == {
         "mcp-protocol-version": MODERN,
@@ -93,7 +93,7 @@ def test_what_is_missing_is_left_to_the_server(pins: Pins) -> None:
 
 def test_a_header_repeats_the_argument_that_the_schema_names_and_no_other(pins: Pins) -> None:
     schema = {"properties": {"place": {"type": "string", "x-mcp-header": "City"}}}
-    pins.sift([{"name": "echo", "inputSchema": schema}])
+    pins.check_list([{"name": "echo", "inputSchema": schema}])
     message = call("echo", {"place": "Oslo", "city": "Bergen", "note": "Rome"})
     check_agreement({"mcp-param-city": "Oslo"}, message, pins)
     for value in ("Bergen", "Rome", ""):
@@ -108,7 +108,7 @@ def test_a_header_that_no_schema_names_repeats_the_argument_of_its_name(
     listed: bool, pins: Pins
 ) -> None:
     if listed:
-        pins.sift([{"name": "echo", "inputSchema": {"properties": {"Path": {}}}}])
+        pins.check_list([{"name": "echo", "inputSchema": {"properties": {"Path": {}}}}])
     message = call("echo", {"Path": "/ok", "note": "/etc/shadow"})
     check_agreement({"mcp-param-path": "/ok"}, message, pins)
     with pytest.raises(HeaderMismatchError):

@@ -143,7 +143,7 @@ async def test_a_fault_between_client_and_server_ends_the_guard(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     client = Client(tmp_path)
-    assert await client.guard.become(Broken(client.guard), b"")
+    assert await client.guard.switch_transport(Broken(client.guard), b"")
     client.say(call("ls"))
     assert await asyncio.wait_for(client.guard.run(), PATIENCE) == 1
     client.leave()

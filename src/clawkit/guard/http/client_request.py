@@ -58,7 +58,7 @@ class ClientPlace(NamedTuple):
 
 
 class HttpReply:
-    """Written by one task at a time; once it is a stream, it stays one."""
+    """The response, written by one task at a time; once it is a stream, it stays one."""
 
     def __init__(self, send: SendAsgi) -> None:
         self._send = send
@@ -109,14 +109,14 @@ class HttpReply:
             await self.whole(503)
 
 
-class Attendance:
-    """Work that goes on only as long as the client that wants it is there."""
+class ConnectedWork:
+    """Runs work only as long as the client that wants it is connected."""
 
     def __init__(self) -> None:
         self._working: set[asyncio.Future[None]] = set()
 
-    async def attend(self, work: Coroutine[Any, Any, None], incoming_ends: Receive) -> bool:
-        """Do the work; whether its client stayed until the end."""
+    async def run(self, work: Coroutine[Any, Any, None], incoming_ends: Receive) -> bool:
+        """Run the work; whether its client stayed until the end."""
         working = asyncio.ensure_future(work)
         leaving = asyncio.ensure_future(disconnected(incoming_ends))
         self._working.add(working)

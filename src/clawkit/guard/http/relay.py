@@ -75,7 +75,7 @@ class Relay:
         if event.is_message and not awaited and not is_readable(event.data, self._depth):
             self.conversation.journal.dropped("server", "", "no message", event.data)
         elif event.is_message:
-            passage = await self.hear(event.data)
+            passage = await self.receive(event.data)
         elif event.data:
             reason = "an event that is no message"
             self.conversation.journal.dropped("server", "", reason, event.data)
@@ -83,7 +83,7 @@ class Relay:
             await self.reply.event(encode(event, passage.to_client or b""))
         return passage
 
-    async def hear(self, line: bytes | None) -> Passage:
+    async def receive(self, line: bytes | None) -> Passage:
         """What a message of the server leads to; what goes back to it is sent already."""
         passage = await self.conversation.receive_async("server", line, self.later)
         if passage.to_server is not None:
@@ -257,7 +257,7 @@ class ForwardedRequest:
         body = await whole(response, self._limit)
         headers = await self._incoming.refused(response)
         answer = answer_in(body, response, self._id, self._upstream.target)
-        passage = await self._relay.hear(answer)
+        passage = await self._relay.receive(answer)
         if passage.to_client is None or not answers(passage, self._id):
             await self._fail(502, "The server answered something else than this request")
             return

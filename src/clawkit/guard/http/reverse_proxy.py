@@ -27,7 +27,13 @@ from clawkit.errors import (
 )
 from clawkit.guard.conversation import Flights, GuardConversation
 from clawkit.guard.http.callers import Callers, ClientLogins, check_reach, own_user
-from clawkit.guard.http.client_request import Attendance, ClientPlace, HttpReply, Incoming, onward
+from clawkit.guard.http.client_request import (
+    ClientPlace,
+    ConnectedWork,
+    HttpReply,
+    Incoming,
+    onward,
+)
 from clawkit.guard.http.mirrored_headers import check_agreement
 from clawkit.guard.http.relay import (
     MESSAGES,
@@ -154,7 +160,7 @@ class ReverseProxyApp:
         self._questions: Questions = {}
         self._forwarded: set[ForwardedRequest] = set()
         self._channels: SseChannels = {}
-        self._attendance = Attendance()
+        self._connected_work = ConnectedWork()
 
     async def serve(
         self, sockets: list[socket.socket], limits: HttpLimits | None, announce: Callable[[], None]
@@ -178,7 +184,7 @@ class ReverseProxyApp:
 
     def close(self) -> None:
         """End what would go on for as long as a client wants it."""
-        self._attendance.close()
+        self._connected_work.close()
         with contextlib.suppress(AuditError):
             self._judge.log_counts()
 
@@ -337,7 +343,7 @@ class ReverseProxyApp:
             passage = await session.conversation.receive_async("client", body, forwarded.settle)
             lasting = message["method"] == "subscriptions/listen"
             receive = self._while_admitted(incoming) if lasting else incoming.receive
-            stayed = await self._attendance.attend(forwarded.run(passage), receive)
+            stayed = await self._connected_work.run(forwarded.run(passage), receive)
         finally:
             self._forwarded.discard(forwarded)
             relay.close()
@@ -377,7 +383,7 @@ class ReverseProxyApp:
                 on_refusal=lambda status: self._forget_if_unknown(incoming, status),
             )
             try:
-                await self._attendance.attend(listening.run(), self._while_admitted(incoming))
+                await self._connected_work.run(listening.run(), self._while_admitted(incoming))
             finally:
                 listening.close()
                 await incoming.reply.give_up()

@@ -81,28 +81,30 @@ class StdioBridge:
         finally:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
-        await self._say_goodbye()
+        await self._shut_down()
         return self._status
 
-    async def hear(self, line: bytes | None, request_id: RequestId | None = None) -> bool:
-        """Take a message of the server; whether it is the answer to this request."""
+    async def receive_from_server(
+        self, line: bytes | None, request_id: RequestId | None = None
+    ) -> bool:
+        """Handle a message of the server; whether it is the answer to this request."""
         passage = await self._conversation.receive_async("server", line)
         await self._deliver(passage)
         return request_id is not None and answers(passage, request_id)
 
-    async def overhear(self, line: bytes | None) -> None:
+    async def receive_notification(self, line: bytes | None) -> None:
         """Take a message from a stream that brings no answers."""
         if is_readable(line, self._judge.policy.current().limits.depth):
-            await self.hear(line)
+            await self.receive_from_server(line)
         else:
             self.dropped("no message", line)
 
     async def fail(self, request_id: RequestId, error: ProtocolError) -> None:
         """The server will not answer this one any more."""
-        await self.hear(failure(request_id, error))
+        await self.receive_from_server(failure(request_id, error))
 
     def report(self, error: Exception) -> None:
-        """Say where something went wrong that should not; never with which values."""
+        """Print where something unexpected failed, without values."""
         where = "".join(traceback.format_tb(error.__traceback__))
         sys.stderr.write(f"claw proxy: unexpected {type(error).__name__}\n{where}")
         sys.stderr.flush()
@@ -114,8 +116,8 @@ class StdioBridge:
     def in_flight(self) -> int:
         return self._conversation.in_flight()
 
-    async def lost(self, reason: str) -> None:
-        """There is no server any more: everything it owes is answered with this."""
+    async def end_all(self, reason: str) -> None:
+        """The server is gone: answer all open requests with this error, and stop."""
         for line in self._conversation.end(reason):
             await self._write(line)
         self._stop(1)
@@ -125,7 +127,7 @@ class StdioBridge:
         self._status, self._grace = status, 0.0
         self._over.set()
 
-    async def become(self, transport: SseClient, line: bytes) -> bool:
+    async def switch_transport(self, transport: SseClient, line: bytes) -> bool:
         """Go on with another transport from this line on, if the server speaks it."""
         if await transport.open():
             return False
@@ -183,7 +185,7 @@ class StdioBridge:
         except OSError:  # Nobody reads any more.
             self._stop(0)
 
-    async def _say_goodbye(self) -> None:
+    async def _shut_down(self) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_FAREWELL):
                 for line in self._conversation.end("The guard is ending"):

@@ -53,8 +53,8 @@ class UpstreamOutbox:
     request, nor an answer for a slow notification."""
 
     def __init__(self, post: Post, drop: Drop, report: Report) -> None:
-        self._notices = _Lane(self._post, drop, report)
-        self._answers = _Lane(post, drop, report)
+        self._notices = _SendQueue(self._post, drop, report)
+        self._answers = _SendQueue(post, drop, report)
         self._told = post
         self._ready = asyncio.Event()
         self._ready.set()
@@ -90,7 +90,7 @@ class UpstreamOutbox:
                 self._ready.set()
 
 
-class _Lane:
+class _SendQueue:
     def __init__(self, post: Post, drop: Drop, report: Report) -> None:
         self._post = post
         self._drop = drop
@@ -199,7 +199,7 @@ class SseClient:
         if not opened.done():
             opened.set_result(problem)
         else:
-            await self._bridge.lost(problem)
+            await self._bridge.end_all(problem)
 
     async def _follow(self, response: Response, opened: asyncio.Future[str]) -> str:
         """Pass on the events of the stream; why it ended."""
@@ -213,7 +213,7 @@ class SseClient:
                 if not opened.done():
                     opened.set_result("")
             elif event.is_message:
-                await self._bridge.hear(event.data)
+                await self._bridge.receive_from_server(event.data)
                 self._answered.set()
             elif event.data:
                 self._bridge.dropped("an event that is no message", event.data)
@@ -420,7 +420,7 @@ class StreamableHttpClient:
             return "The server ended the stream before the answer"
         body = await whole(response, self._bridge.limit)
         if message["method"] == "initialize" and _speaks_old(status, body):
-            resumption.answered = await self._bridge.become(SseClient(self._bridge), line)
+            resumption.answered = await self._bridge.switch_transport(SseClient(self._bridge), line)
             return refusal(response, target)
         answer = answer_in(body, response, message["id"], target)
         await self._hear(answer, resumption, message)
@@ -443,12 +443,12 @@ class StreamableHttpClient:
         self, data: bytes | None, resumption: StreamResumption, request: Message | None
     ) -> None:
         if request is None:
-            await self._bridge.overhear(data)
+            await self._bridge.receive_notification(data)
             return
         if data is not None:
             # Before the client can act on it.
             self._learn(request, data)
-        resumption.answered = await self._bridge.hear(data, request["id"])
+        resumption.answered = await self._bridge.receive_from_server(data, request["id"])
 
     async def _resume(self, resumption: StreamResumption, message: Message | None = None) -> str:
         """Ask for what comes after the last event that was seen."""

@@ -1,4 +1,4 @@
-"""The remote server: its address and headers, requests to it within limits, its HTTP errors."""
+"""The remote server: address and headers, its judge, requests within limits, HTTP errors."""
 
 from __future__ import annotations
 

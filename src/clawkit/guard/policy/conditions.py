@@ -21,7 +21,7 @@ from clawkit.guard.policy.patterns import Kind, allowed, denied_globs
 from clawkit.guard.policy.readings import (
     Reader,
     as_number,
-    inside,
+    embedded_json,
     is_plain,
     is_read_differently,
     is_wrapped,
@@ -261,7 +261,7 @@ class DenyConditions:
         if isinstance(value, str):
             if indexes:
                 self._test(value, indexes, found)
-            if depth < _DEEPEST_STRING and (content := inside(value)) is not None:
+            if depth < _DEEPEST_STRING and (content := embedded_json(value)) is not None:
                 todo.append((content, indexes, nodes, depth + 1))
         elif (pairs := items(value)) is not None:
             for name, item in pairs:

@@ -21,7 +21,7 @@ UNKNOWN = "unknown"
 
 
 class NamePatterns:
-    """Patterns for names: a guarding rule looks past case and look-alikes, an allowing one not."""
+    """Patterns for names; a rule that denies or asks ignores case and look-alikes."""
 
     __slots__ = ("_any", "_globs", "_guarding")
 

@@ -62,8 +62,8 @@ def items(value: Any) -> list[tuple[str, Any]] | None:
     return None
 
 
-def inside(text: str) -> Any:
-    """What a string holds that looks like JSON and is; None for other strings."""
+def embedded_json(text: str) -> Any:
+    """The value of a string that is JSON itself; None for other strings."""
     text = text.strip("\ufeff \t\r\n")
     if len(text) < 2 or _ENDS.get(text[0]) != text[-1]:
         return None
@@ -72,7 +72,7 @@ def inside(text: str) -> Any:
     except ValueError:
         return None
     except RecursionError:  # A parser that goes deeper would come to these.
-        return [part for quoted in _strings(text) if (part := inside(quoted)) is not None]
+        return [part for quoted in _strings(text) if (part := embedded_json(quoted)) is not None]
 
 
 def _strings(text: str) -> Iterator[str]:
@@ -536,7 +536,7 @@ def holds_path(name: str, value: Any) -> bool:
     if is_path_name(name):
         return True
     if isinstance(value, str):
-        found = None if "\n" in value.strip() else inside(value)
+        found = None if "\n" in value.strip() else embedded_json(value)
         return is_path(value) or (found is not None and holds_path("", found))
     if (pairs := items(value)) is not None:
         return any(is_path(key) or holds_path(key, each) for key, each in pairs)

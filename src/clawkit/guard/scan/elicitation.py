@@ -1,4 +1,4 @@
-"""Questions of a server that a person must not answer: they ask for a secret, or lead astray."""
+"""Detects elicitations that ask for a secret, or lead to an address that hides where it goes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call's arguments as the audit log keeps them: without secrets, and not too long."""
+"""Redacts and shortens a call's arguments for the audit log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bench: what an attack does to a guard, and how it sees whether anything got past."""
+"""The test bench of an attack: a guard to act on, and checks of whether anything got past it."""
 
 from __future__ import annotations
 
