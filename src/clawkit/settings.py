@@ -70,12 +70,6 @@ def seconds_in(environment: Mapping[str, str], name: str, usual: float) -> float
         return usual
 
 
-def program() -> str:
-    """The name that this process was started by; a module run by Python is `claw`."""
-    name = Path(sys.argv[0]).stem.lower()
-    return "claw" if name == "__main__" else name
-
-
 def is_there(path: Path) -> bool:
     """Whether a file of ours exists; raises OSError if we may not look.
 

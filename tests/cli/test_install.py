@@ -110,9 +110,9 @@ def test_a_file_with_tools_is_installed_in_every_client_and_taken_out_again(home
 def test_a_file_is_loaded_before_a_client_has_to(home: Path) -> None:
     path = BY_CLIENT["cursor"].write(home)
     before = path.read_bytes()
-    _file("broken.py", "def forecast(")
+    _file("unfinished.py", "def forecast(")
     for target, problem in (
-        ("broken.py", "SyntaxError"),
+        ("unfinished.py", "SyntaxError"),
         ("nothing.py", "nothing.py: no such file"),
         ("weather.py:other", "has no server called 'other'"),
     ):

@@ -41,7 +41,7 @@ def _main() -> None:
         sys.exit(complete(arguments[1:]))
     from clawkit.cli.app import app
     from clawkit.cli.commands import checked_stdout
-    from clawkit.settings import program
+    from clawkit.system.processes import program
 
     with checked_stdout():
         app(prog_name=program())

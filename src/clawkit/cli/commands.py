@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from clawkit.errors import ClawError
-from clawkit.settings import program
+from clawkit.system.processes import program
 from clawkit.text.normalization import visible
 from clawkit.version import __version__
 

@@ -43,7 +43,7 @@ from clawkit.cli.status.assistant import (
     tool_problems,
     try_everything,
 )
-from clawkit.cli.status.memory import damage, missing_token
+from clawkit.cli.status.command import damage, missing_token
 from clawkit.cli.tables import terminal_width
 from clawkit.errors import ClawError, StoreError
 from clawkit.guard.locations import policy_file

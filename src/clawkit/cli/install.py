@@ -43,8 +43,9 @@ from clawkit.hosts.installation import (
     survey,
 )
 from clawkit.hosts.removal import Removal, RemovalReport, remove_everything
-from clawkit.settings import program, settings
+from clawkit.settings import settings
 from clawkit.system.addresses import check_address, shown_address
+from clawkit.system.processes import program
 from clawkit.text.normalization import visible
 from clawkit.tools.loader import load_server, split_target
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from clawkit import __version__
 from clawkit.assistant.server import LateTasks, brand_of, order_server
 from clawkit.errors import ClawError
-from clawkit.settings import program
+from clawkit.system.processes import program
 from clawkit.wire.line_io import claim_stdio
 from clawkit.wire.stdio import serve_stdio
 

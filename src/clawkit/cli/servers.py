@@ -17,12 +17,10 @@ from clawkit.cli.commands import (
     port_option,
     print_version,
 )
-from clawkit.cli.mcp_server import HttpPlace, mcp_server_http, serve_assistant
-from clawkit.cli.proxy import ProxyRequest, run_guard
-from clawkit.cli.serve import serve_file, serve_file_http
 from clawkit.cli.server_logins import Login, with_login_options
 
 if TYPE_CHECKING:
+    from clawkit.cli.proxy import ProxyRequest
     from clawkit.login.options import LoginOptions
 
 _LOOPBACK = "127.0.0.1"
@@ -52,6 +50,8 @@ def serve(
     trusted_proxy: TrustedProxy = None,
 ) -> None:
     """Run the tools in a Python file as an MCP server, over stdio or HTTP."""
+    from clawkit.cli.serve import serve_file, serve_file_http
+
     listening = host != _LOOPBACK or allow_host or max_connections != MAX_CONNECTIONS
     if http is None and (listening or sessions or login is not None or trusted_proxy):
         raise typer.BadParameter("options of HTTP need --http PORT")
@@ -114,6 +114,8 @@ def mcp_server(
     _version: Version = False,
 ) -> None:
     """Serve the assistant to an MCP client over stdio: one tool that takes a message."""
+    from clawkit.cli.mcp_server import HttpPlace, mcp_server_http, serve_assistant
+
     if http is None:
         listening = members or token_file or allow_host or trusted_proxy or host != _LOOPBACK
         if listening or login is not None:
@@ -202,6 +204,8 @@ def proxy(
     policy_file: PolicyPath = None,
 ) -> None:
     """Stand guard in front of a server: what a wrapped entry starts."""
+    from clawkit.cli.proxy import ProxyRequest, run_guard
+
     request = ProxyRequest(
         command=tuple(command or ()),
         url=url,

@@ -14,6 +14,12 @@ _KEPT = 4 * 1024 * 1024
 _LARGE = 1024 * 1024
 
 
+def program() -> str:
+    """The name that this process was started by; a module run by Python is `claw`."""
+    name = Path(sys.argv[0]).stem.lower()
+    return "claw" if name == "__main__" else name
+
+
 def keep_freed_memory() -> None:
     """Keep a few megabytes instead of giving them back, where the system lets us choose.
 

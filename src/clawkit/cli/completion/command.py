@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from clawkit.cli.completion.command_tree import command_tree
-from clawkit.settings import program
+from clawkit.system.processes import program
 
 _SCRIPTS = Path(__file__).parent
 _PLACES = """Where a script goes, for every new shell:

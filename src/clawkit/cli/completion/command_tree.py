@@ -154,8 +154,10 @@ def _parameter(parameter: Any, types: dict[str, Any]) -> ParameterSpec:
 def _types(function: Any) -> dict[str, Any]:
     import inspect
 
-    parameters = inspect.signature(function, eval_str=True).parameters if function else {}
-    return {name: one.annotation for name, one in parameters.items()}
+    if function is None:
+        return {}
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
+    return {one.name: one.annotation for one in parameters}
 
 
 def _choices(annotation: Any) -> tuple[str, ...]:
