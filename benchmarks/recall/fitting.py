@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from benchmarks.recall import pools, synthetic
-from clawkit.memory.embed import embedder
+from clawkit.memory.embed.factory import embedder
 from clawkit.memory.recall import engine, gate
 from clawkit.memory.recall.engine import gather
 from clawkit.memory.recall.gate import Gathered

@@ -18,7 +18,7 @@ from clawkit.cli.doctor.checks import SALVAGES, Check, salvaged
 from clawkit.errors import ClawError, StoreError
 from clawkit.memory import store_recovery
 from clawkit.memory.being_store import DEFAULT_BEING
-from clawkit.memory.embed import embedder
+from clawkit.memory.embed.factory import embedder
 from clawkit.memory.statistics import BeingState, StoreOverview, overview
 from clawkit.memory.store.salvage import is_emptied, missing_parts
 from clawkit.store import open_store
