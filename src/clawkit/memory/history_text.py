@@ -10,14 +10,13 @@ from typing import Any
 
 import msgspec
 
-from clawkit.memory.records import Change, LedgerEntry
+from clawkit.memory.records import STATES, Change, LedgerEntry
 from clawkit.memory.store import nodes
 from clawkit.memory.store.ledger import ranges_of
 from clawkit.store.database import Unit
 from clawkit.text.counts import counted
 from clawkit.text.normalization import shortened, visible
 
-STATES = {"active": "remembered", "dying": "fading", "dead": "asleep"}
 ENDINGS = {
     "superseded": "replaced",
     "corrected": "corrected",

@@ -11,6 +11,9 @@ USER = "user"
 """The speaker whose name nobody has said yet."""
 
 Status = Literal["active", "dying", "dead"]
+STATES = {"active": "remembered", "dying": "fading", "dead": "asleep"}
+"""What people are told of each status."""
+
 Scope = Literal["full", "read-only"]
 
 # What a bundle may bring; both databases hold as much, and days can be told of such moments.

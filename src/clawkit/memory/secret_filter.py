@@ -114,11 +114,14 @@ class SecretFilter:
         return kept
 
     def told(self) -> dict[str, Any]:
-        """What an answer says about it; nothing where nothing was taken out."""
-        return told(self.removed, self._being)
+        """The fields of an answer that say what was not kept, and how it would be."""
+        if not self._removed:
+            return {}
+        keep = f"claw being allow-secrets {self._being.id}"
+        return {"removed": self.removed, "to_keep_them": keep}
 
     def said(self) -> str:
-        """The same as a sentence."""
+        """What was not kept, and how it would be, as a sentence."""
         return said(self.removed, self._being)
 
     def _keeps_all(self) -> bool:
@@ -128,15 +131,8 @@ class SecretFilter:
 
 
 def said(removed: Sequence[str], being: Being) -> str:
-    """The same as a sentence."""
+    """What a Being has not kept, and how it would be; empty where nothing was taken out."""
     if not removed:
         return ""
     kinds = ", ".join(removed)
     return f"Not kept: {kinds} (`claw being allow-secrets {being.id}` lets {being.name} keep them)."
-
-
-def told(removed: Sequence[str], being: Being) -> dict[str, Any]:
-    """The fields of an answer that say what was not kept, and how it would be."""
-    if not removed:
-        return {}
-    return {"removed": list(removed), "to_keep_them": f"claw being allow-secrets {being.id}"}

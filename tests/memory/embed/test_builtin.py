@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from clawkit.errors import SettingsError
-from clawkit.memory.embed import embedder, table_cache
+from clawkit.memory.embed import table_cache
 from clawkit.memory.embed.builtin import BuiltinEmbedder, shared
+from clawkit.memory.embed.factory import embedder
 from clawkit.settings import settings
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from clawkit.errors import SettingsError
-from clawkit.memory.embed import embedder, minilm
+from clawkit.memory.embed import minilm
+from clawkit.memory.embed.factory import embedder
 
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "cat", "dog", "##s", "the")
 

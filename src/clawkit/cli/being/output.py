@@ -12,9 +12,8 @@ from msgspec import Struct
 
 from clawkit.cli.tables import ago, fact_lines, minute
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.history_text import STATES
 from clawkit.memory.http.served_address import address_for
-from clawkit.memory.records import Being, Token
+from clawkit.memory.records import STATES, Being, Token
 from clawkit.memory.tokens import of_being
 from clawkit.text.counts import counted
 from clawkit.text.normalization import visible

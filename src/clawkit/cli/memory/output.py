@@ -18,10 +18,10 @@ from clawkit.cli.tables import fact_lines, minute, shorten, terminal_width
 from clawkit.memory.erasure.deletion import Counted, Receipt
 from clawkit.memory.erasure.person_search import ErasurePlan, RowPlan, text_of
 from clawkit.memory.erasure.redaction import ERASED, PersonMatcher
-from clawkit.memory.history_text import ENDINGS, STATES, MemoryHistory, plain
+from clawkit.memory.history_text import ENDINGS, MemoryHistory, plain
 from clawkit.memory.patrol.run import PatrolOutcome
 from clawkit.memory.recall.search import Hit
-from clawkit.memory.records import Being, LedgerEntry, Node, Note
+from clawkit.memory.records import STATES, Being, LedgerEntry, Node, Note
 from clawkit.memory.statistics import BeingView, ClusterBranch
 from clawkit.text.counts import counted
 from clawkit.text.normalization import visible

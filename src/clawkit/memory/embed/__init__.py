@@ -1,7 +1,6 @@
 """Texts as vectors: with weights that come in a package, or asked of a server.
 
-Here is what recall asks of an embedder, what each does to its texts and vectors, and the choice of
-one by name.
+Here is what recall asks of an embedder, and what each does to its texts and vectors.
 """
 
 from __future__ import annotations
@@ -10,15 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from clawkit.errors import SettingsError
-
 if TYPE_CHECKING:
     from clawkit.store.arrays import Floats
 
 DEFAULT = "use-multilingual-v3"
-OPENAI_URL = "https://api.openai.com/v1"
-OPENAI_MODELS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072}
-KNOWN = (DEFAULT, "minilm-int8", *OPENAI_MODELS, "openai:URL#MODEL", "none")
 
 LONGEST_TEXT = 2_000
 """Characters of a text that count; models read little more of it anyway."""
@@ -67,35 +61,6 @@ class QuestionEmbedder(ABC):
     @abstractmethod
     def words(self, words: Sequence[str]) -> Floats:
         """One row for each word, by what it means alone."""
-
-
-def embedder(name: str = DEFAULT, *, key: str = "") -> Embedder | None:
-    """The embedder of that name, ready or getting ready; None for `none`, keywords only."""
-    if name == "none":
-        return None
-    if name == DEFAULT:
-        from clawkit.memory.embed.builtin import shared
-
-        return shared
-    if name == "minilm-int8":
-        from clawkit.memory.embed.minilm import MiniLM
-
-        return MiniLM()
-    if name in OPENAI_MODELS:
-        return _remote(name, OPENAI_URL, name, key, OPENAI_MODELS[name])
-    if name.startswith("openai:") and "#" in name:
-        url, _, model = name.removeprefix("openai:").rpartition("#")
-        if url.startswith(("http://", "https://")) and model:
-            return _remote(name, url, model, key, 0)
-    raise SettingsError(f"no embedder is called {name!r}; there are: {', '.join(KNOWN)}")
-
-
-def _remote(name: str, url: str, model: str, key: str, dimensions: int) -> Embedder:
-    from clawkit.memory.embed.remote import RemoteEmbedder
-    from clawkit.system.addresses import check_address
-
-    check_address("embedder", url, secret=bool(key))
-    return RemoteEmbedder(name, url=url, model=model, key=key, dimensions=dimensions)
 
 
 def rows_for(texts: Sequence[str], dimensions: int, encode: Callable[[list[str]], Any]) -> Floats:

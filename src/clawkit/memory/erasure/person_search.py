@@ -20,6 +20,7 @@ from clawkit.store.database import Unit, written
 UNNAMED = "A topic"
 """What a topic is called of whose name nothing is left."""
 
+_Row = dict[str, Any]
 _TOGETHER = 1000
 _NOBODY_NAMED = ("", "user")
 _OWNERS_WORDS = ("souls", "partner_rules")
@@ -56,8 +57,8 @@ class RowPlan(Struct, frozen=True):
 
     table: str
     key: str | int
-    before: dict[str, Any]
-    after: dict[str, Any] | None
+    before: _Row
+    after: _Row | None
 
     @property
     def goes(self) -> bool:
@@ -102,6 +103,15 @@ class PersonSearch:
         self._gone_seqs: set[int] = set()
         self._lost_words: set[str] = set()
         self._maybe: list[Maybe] = []
+        self._edits: dict[str, Callable[[str, _Row], _Row | None]] = {
+            "messages": self._message,
+            "notes": lambda _, row: self._note(row),
+            "entries": lambda _, row: self._entry(row),
+            "clusters": lambda _, row: self._cluster(row),
+            "tokens": self._token,
+            "marks": lambda _, row: self._mark(row),
+            "jobs": lambda _, row: {"problem": self.editor.without(row["problem"])},
+        }
 
     def plan(self) -> ErasurePlan:
         gone: list[Node] = []
@@ -146,12 +156,12 @@ class PersonSearch:
 
     def _row_change(self, change: Change) -> Change | None:
         """A change with both its rows edited; None where one of them goes."""
-        edit = _EDITS.get(change.table)
+        edit = self._edits.get(change.table)
         if edit is None:
             return change
-        sides: list[dict[str, Any] | None] = []
+        sides: list[_Row | None] = []
         for row in (change.before, change.after):
-            edited = edit(self, change.key, row) if row is not None else None
+            edited = edit(change.key, row) if row is not None else None
             if row is not None and edited is None:
                 return None
             sides.append(edited)
@@ -197,13 +207,13 @@ class PersonSearch:
         sql = f"SELECT {', '.join((key, *columns))} FROM {table} WHERE being = $being"
         for row in self.unit.rows(sql):
             before = dict(zip(columns, row[1:], strict=True))
-            after = _EDITS[table](self, str(row[0]), before)
+            after = self._edits[table](str(row[0]), before)
             if after is not None and table in _ASKED_ABOUT:
                 self._ask_about(table, str(row[0]), text_of(table, after))
             if after != before:
                 yield RowPlan(table, row[0], before, after)
 
-    def _message(self, key: str, row: dict[str, Any]) -> dict[str, Any] | None:
+    def _message(self, key: str, row: _Row) -> _Row | None:
         if row["role"] == ERASED:
             return row
         sent = row["token"] in self._tokens or key in self._sent
@@ -218,7 +228,7 @@ class PersonSearch:
             return {**row, **gone}
         return {**row, "content": content, **self._place(row)}
 
-    def _note(self, key: str, row: dict[str, Any]) -> dict[str, Any] | None:  # noqa: ARG002 - one shape for all tables
+    def _note(self, row: _Row) -> _Row | None:
         if {row.get("taken"), row.get("node")} & self._gone_seqs:
             return None
         if "body" not in row:
@@ -236,7 +246,7 @@ class PersonSearch:
         place = {"speaker": found.speaker, "conversation": found.conversation}
         return {**row, "body": body, **place}
 
-    def _entry(self, key: str, row: dict[str, Any]) -> dict[str, Any] | None:  # noqa: ARG002 - one shape for all tables
+    def _entry(self, row: _Row) -> _Row | None:
         if "content" not in row:
             return row
         if row["target"] in _OWNERS_WORDS or self.editor.names_others(row["name"]):
@@ -256,13 +266,13 @@ class PersonSearch:
             "data": row["data"] if kept == data else written(kept),
         }
 
-    def _is_theirs(self, row: dict[str, Any]) -> bool:
+    def _is_theirs(self, row: _Row) -> bool:
         """Whether an entry is under this person's name, or a message from or to them."""
         data = msgspec.json.decode(row["data"])
         names = (row["name"], data.get("from", ""), data.get("to", ""))
         return any(isinstance(one, str) and self.editor.is_name(one) for one in names)
 
-    def _cluster(self, key: str, row: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - one shape for all tables
+    def _cluster(self, row: _Row) -> _Row:
         kept = dict(row)
         if "name" in row:
             kept["name"] = self._topic(row["name"])
@@ -279,13 +289,13 @@ class PersonSearch:
             return name
         return self.editor.without(" ".join(left)).strip(" ,;&–—-") or UNNAMED
 
-    def _token(self, key: str, row: dict[str, Any]) -> dict[str, Any]:
+    def _token(self, key: str, row: _Row) -> _Row:
         if key not in self._tokens:
             return {**row, "label": self.editor.without(row["label"])}
         # Whose token it was is not known any more, so nobody must go on with it.
         return {"label": "", "person": "", "revoked": row["revoked"] or self._now}
 
-    def _mark(self, key: str, row: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - one shape for all tables
+    def _mark(self, row: _Row) -> _Row:
         """A small fact; most are lists of names, or counts by name."""
         try:
             value = msgspec.json.decode(row["value"])
@@ -305,22 +315,8 @@ class PersonSearch:
             return True
         return not name.isdigit() and bool(words_of(name) & self._lost_words)
 
-    def _job(self, key: str, row: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - one shape for all tables
-        return {"problem": self.editor.without(row["problem"])}
-
-    def _place(self, row: dict[str, Any]) -> dict[str, Any]:
+    def _place(self, row: _Row) -> _Row:
         return {"conversation": self.editor.without(row["conversation"])}
-
-
-_EDITS: dict[str, Callable[[PersonSearch, str, dict[str, Any]], dict[str, Any] | None]] = {
-    "messages": PersonSearch._message,  # pyright: ignore[reportPrivateUsage]
-    "notes": PersonSearch._note,  # pyright: ignore[reportPrivateUsage]
-    "entries": PersonSearch._entry,  # pyright: ignore[reportPrivateUsage]
-    "clusters": PersonSearch._cluster,  # pyright: ignore[reportPrivateUsage]
-    "tokens": PersonSearch._token,  # pyright: ignore[reportPrivateUsage]
-    "marks": PersonSearch._mark,  # pyright: ignore[reportPrivateUsage]
-    "jobs": PersonSearch._job,  # pyright: ignore[reportPrivateUsage]
-}
 
 
 def text_of(table: str, row: Mapping[str, Any]) -> str:
@@ -369,9 +365,7 @@ def _moved(change: Change, moved: Mapping[int, int | None]) -> Change | None:
     return Change(change.table, key_of(seqs), *sides) if seqs else None
 
 
-def _successor(
-    row: dict[str, Any] | None, moved: Mapping[int, int | None]
-) -> dict[str, Any] | None:
+def _successor(row: _Row | None, moved: Mapping[int, int | None]) -> _Row | None:
     if not row or row.get("successor") not in moved:
         return row
     return {**row, "successor": moved[row["successor"]]}

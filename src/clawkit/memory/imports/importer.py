@@ -22,7 +22,7 @@ from clawkit.memory.patrol.new_memories import KnownScenes, cleaned, remember, r
 from clawkit.memory.patrol.scenes import extract, hear
 from clawkit.memory.patrol.transcript import ConversationMessage, as_history, not_kept
 from clawkit.memory.patrol.vectors import ahead
-from clawkit.memory.records import USER, Being, HistoryMessage, MemorySource, Note, Scene
+from clawkit.memory.records import USER, Being, MemorySource, Note, Scene
 from clawkit.memory.relationships import RELATIONSHIP, relate
 from clawkit.memory.secret_filter import SecretFilter
 from clawkit.memory.store import entries, nodes
@@ -88,7 +88,10 @@ class _Import:
 
     def all(self, reading: ImportedFiles, advance: Advance) -> ImportResult:
         total, done = len(reading.memories) + len(reading.messages), 0
-        for name, spoken in _conversations(reading.messages).items():
+        conversations: dict[str, list[ImportedMessage]] = defaultdict(list)
+        for one in reading.messages:
+            conversations[one.conversation].append(one)
+        for name, spoken in conversations.items():
             self._hear(name, spoken)
             done += len(spoken)
             advance(done, total)
@@ -135,8 +138,12 @@ class _Import:
         scenes, speakers = [one.scene for one in new], [one.speaker for one in new]
         embed = ahead(self._database, self._being.n, embedder, scenes, speakers)
         with self._database.write(self._being.n) as unit:
-            made = remember(unit, [_note(one, now) for one in new], embed, now, TOKEN)
-        self._memories += len(made)
+            sources = (MemorySource(one.speaker, TOKEN, one.place) for one in new)
+            given = [
+                Note(str(uuid4()), now, scene, "", source)
+                for scene, source in zip(scenes, sources, strict=True)
+            ]
+            self._memories += len(remember(unit, given, embed, now, TOKEN))
 
     def _new(self, unit: Unit, kept: Sequence[ImportedMemory]) -> list[ImportedMemory]:
         scenes = [cleaned(one.scene) for one in kept]
@@ -162,8 +169,9 @@ class _Import:
         self._messages += len(new)
         self._known += len(said) - len(new)
         if self._dry_run:
-            speakers = {s.id: m.speaker for s, m in zip(said, given, strict=True)}
-            self._memories += _told([one for one in said if one.id in new], speakers)
+            speakers = {s.id: m.speaker or USER for s, m in zip(said, given, strict=True)}
+            fresh = [one for one in said if one.id in new]
+            self._memories += len(extract(fresh, speakers, (), None)[0])  # at most
         elif new:
             hear(self._run(now, caller), given)
 
@@ -215,27 +223,9 @@ class _KnownBefore:
         return known or (not one.dated and (one.place, folded(scene.action)) in self._actions)
 
 
-def _note(kept: ImportedMemory, now: float) -> Note:
-    source = MemorySource(kept.speaker, TOKEN, kept.place)
-    return Note(str(uuid4()), now, kept.scene, "", source)
-
-
-def _conversations(messages: Sequence[ImportedMessage]) -> dict[str, list[ImportedMessage]]:
-    found: dict[str, list[ImportedMessage]] = defaultdict(list)
-    for one in messages:
-        found[one.conversation].append(one)
-    return found
-
-
 def _in_time(spoken: Sequence[ImportedMessage]) -> Iterator[ConversationMessage]:
     """The messages of a conversation; those of one moment follow one another."""
     last = float("-inf")
     for one in spoken:
         last = one.at if one.at > last else last + _BETWEEN
         yield ConversationMessage(one.role, one.text, last, one.speaker)
-
-
-def _told(said: Sequence[HistoryMessage], speakers: dict[str, str]) -> int:
-    """How many memories messages would make, at most."""
-    named = {one: speaker or USER for one, speaker in speakers.items()}
-    return len(extract(said, named, (), None)[0])

@@ -38,25 +38,20 @@ class Embed(NamedTuple):
     make: Callable[[list[str]], Floats]
 
 
-class PreparedVectors:
-    """A cache of vectors made ahead; those of other texts are made on demand."""
+def _cached(embedder: Embedder) -> Callable[[list[str]], Floats]:
+    """An `embed` that makes each text's vector once."""
+    made: dict[str, Floats] = {}
 
-    def __init__(self, embedder: Embedder, texts: Sequence[str]) -> None:
-        self._embedder = embedder
-        self._made: dict[str, Floats] = {}
-        self._make(texts)
-
-    def __call__(self, texts: list[str]) -> Floats:
+    def make(texts: list[str]) -> Floats:
         import numpy as np
 
-        self._make(texts)
-        return np.stack([self._made[text] for text in texts])
-
-    def _make(self, texts: Sequence[str]) -> None:
-        missing = [text for text in dict.fromkeys(texts) if text not in self._made]
+        missing = [text for text in dict.fromkeys(texts) if text not in made]
         for start in range(0, len(missing), _AT_ONCE):
             part = missing[start : start + _AT_ONCE]
-            self._made.update(zip(part, self._embedder.embed(part), strict=True))
+            made.update(zip(part, embedder.embed(part), strict=True))
+        return np.array([made[text] for text in texts], np.float32)
+
+    return make
 
 
 def ahead(
@@ -72,8 +67,9 @@ def ahead(
     with database.read(being) as unit:
         texts = texts_of(unit, scenes, speakers)
     try:
-        parts = [part for both in texts for part in both if part]
-        return Embed(embedder.name, PreparedVectors(embedder, parts))
+        make = _cached(embedder)
+        make([part for both in texts for part in both if part])
+        return Embed(embedder.name, make)
     except ModelError as error:
         _log.warning("no vectors for now: %s", error)
         return None

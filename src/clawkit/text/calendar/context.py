@@ -338,63 +338,35 @@ _LONGEST_BEFORE = 30
 
 
 class Neighbours:
-    """The words right before and after a place in a text."""
+    """The words right before and after a place in a text; their kinds are in `days_around.toml`."""
 
     def __init__(self, text: str, start: int, end: int) -> None:
         self._text = text
         self._before = text[max(0, start - _LONGEST_BEFORE) : start]
         self._end = end
 
-    def make_it_each(self) -> bool:
-        """ "on Tuesday evenings"."""
-        return self._follows("each")
-
-    def make_it_the_last_of_all(self) -> bool:
-        """ "my last night here"."""
-        return self._precedes("own")
-
-    def say_where(self) -> bool:
-        return self._follows("there")
-
-    def compare(self) -> bool:
-        """More in nine days than in four years."""
-        return self._follows("than") or self._precedes("than")
-
     def are_not_counted(self) -> bool:
         """Whether no noun follows that it counts; who has a birthday then is not that old."""
-        if _END_OF_PHRASE.match(self._text, self._end) or self._follows("after_day"):
+        if _END_OF_PHRASE.match(self._text, self._end) or self.follow("after_day"):
             return True
-        return self._follows("birthday") and self._precedes("has")
+        return self.follow("birthday") and self.precede("has")
 
-    def take(self) -> bool:
-        """Whether the number before or after them is that of a line or a channel."""
-        return self._precedes("taken")
-
-    def _follows(self, kind: str) -> bool:
+    def follow(self, kind: str) -> bool:
+        """Whether words of this kind stand right behind."""
         return bool(_after(kind).match(self._text, self._end))
 
-    def _precedes(self, kind: str) -> bool:
+    def precede(self, kind: str) -> bool:
+        """Whether words of this kind stand right before."""
         return bool(_before(kind).search(self._before))
 
 
-def is_last_night(words: str) -> bool:
-    return bool(_anywhere("last_night").search(words))
+def has(kind: str, text: str) -> bool:
+    """Whether words of this kind are in a text."""
+    return bool(_anywhere(kind).search(text))
 
 
-def names_a_number(sentence: str) -> bool:
-    """Whether it is about the number of something."""
-    return bool(_anywhere("numbered").search(sentence))
-
-
-def is_floor(words: str, language: str) -> bool:
-    return _is_of("floor", words, language)
-
-
-def is_ordinal_day(words: str, language: str) -> bool:
-    return _is_of("ordinal", words, language)
-
-
-def _is_of(kind: str, words: str, language: str) -> bool:
+def has_in(language: str, kind: str, words: str) -> bool:
+    """Whether words of this kind, as one language has them, are in a text."""
     pattern = table("days_around")[kind].get(language)
     return bool(pattern and re.search(pattern, words))
 

@@ -7,7 +7,7 @@ the patterns are the same for all. Patterns repeat nothing without a bound, so r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -201,21 +201,16 @@ def _chosen(found: list[_Found]) -> Iterator[DayMatch]:
 def _languages(run: list[_Token]) -> set[int]:
     """The languages in which some word or number of these may name a day."""
     anchors, before_day = languages_by_word("anchors"), languages_by_word("before_day")
-    found = {
-        number
-        for token in run
-        for number in (anchors.get(token.text, ()) if token.kind == "word" else _any(token))
-    }
+    found: set[int] = set()
+    for token in run:
+        if token.kind == "word":
+            found.update(anchors.get(token.text, ()))
+        elif token.kind != "number" or len(token.text) == _YEAR_DIGITS:
+            found.update(range(len(lexicons())))  # a day without a word beside it that says so
     for before, token in pairwise(run):
         if token.kind == "number" and before.kind == "word":
             found.update(before_day.get(before.text, ()))
     return found
-
-
-def _any(token: _Token) -> Iterable[int]:
-    """The languages that a number can be a day in without a word beside it that says so."""
-    dated = token.kind != "number" or len(token.text) == _YEAR_DIGITS
-    return range(len(lexicons())) if dated else ()
 
 
 def _runs(text: str) -> Iterator[list[_Token]]:
@@ -282,11 +277,8 @@ def _matches(symbols: str) -> tuple[tuple[re.Match[str], _Meaning], ...]:
 def _bounds(match: re.Match[str], places: list[_PlacedWord | None]) -> tuple[int, int]:
     """Where the words of a match are, without the preposition before them."""
     skipped = match.end("p") if "p" in match.re.groupindex and match["p"] else match.start()
-    first, last = places[skipped], places[match.end() - 1]
-    if first is None or last is None:  # a dot or comma at its end
-        there = [place for place in places[skipped : match.end()] if place is not None]
-        return there[0].start, there[-1].end
-    return first.start, last.end
+    there = [place for place in places[skipped : match.end()] if place is not None]
+    return there[0].start, there[-1].end
 
 
 def _symbols(
@@ -493,7 +485,7 @@ def _comes_back(found: _Found) -> bool:
     before = found.symbol("p")
     if found.lexicon.habit and before and before[-1] in "pF":
         return True
-    if found.neighbours.make_it_each():
+    if found.neighbours.follow("each"):
         return True
     time = found.evidence.time
     if found.asking or time in {"past", "future"}:
@@ -516,10 +508,10 @@ def _weekday_around(wanted: int, found: _Found) -> date | None:
 
 def _is_final(found: _Found) -> bool:
     """Whether `last` is the last of all: "my last night here"; in doubt it is."""
-    if found.neighbours.make_it_the_last_of_all():
+    if found.neighbours.precede("own"):
         return True
     alone = found.sentences.begins(found.start) and found.evidence.time is None
-    return alone and found.neighbours.say_where()
+    return alone and found.neighbours.follow("there")
 
 
 def _two_weekdays(found: _Found) -> Span | None:
@@ -557,7 +549,7 @@ def _day_of_month(found: _Found) -> Span | None:
     number = found.value("d")
     if not 1 <= number <= 31 or not found.neighbours.are_not_counted():
         return None
-    if found.symbol("p")[:1] == "A" or context.is_floor(found.words, found.lexicon.language):
+    if found.symbol("p")[:1] == "A" or context.has_in(found.lexicon.language, "floor", found.words):
         return None
     return _if_clear(found.chosen(*spans.day_of_month(number, found.day)))
 
@@ -567,16 +559,17 @@ def _bare_day(found: _Found) -> Span | None:
     before = found.places[found.match.start("d") - 1]
     if before is None or before.text.lower().split()[-1] not in found.lexicon.before_day:
         return None
-    if found.neighbours.take() or not found.sentences.are_in(found.lexicon.language, found.start):
+    taken = found.neighbours.precede("taken")  # the number of a bus line or a channel
+    if taken or not found.sentences.are_in(found.lexicon.language, found.start):
         return None
-    numbered = context.names_a_number(found.sentences.sentence(found.start))
+    numbered = context.has("numbered", found.sentences.sentence(found.start))
     return None if numbered else _day_of_month(found)
 
 
 def _bare_ordinal(found: _Found) -> Span | None:
     """The Dutch `de 24e`, and what is the same in Russian."""
     language = found.lexicon.language
-    if not context.is_ordinal_day(found.words, language):
+    if not context.has_in(language, "ordinal", found.words):
         return None
     is_day = language == "ru" or found.sentences.are_in(language, found.start)
     return _day_of_month(found) if is_day else None
@@ -607,7 +600,9 @@ def _ago(found: _Found) -> Span | None:
 
 def _ahead(found: _Found) -> Span | None:
     """In two weeks; in a sentence about the past that is how long something took."""
-    if found.symbol("a") == "A" and (found.evidence.time == "past" or found.neighbours.compare()):
+    beside = found.neighbours
+    compared = beside.follow("than") or beside.precede("than")  # more in nine days than in four
+    if found.symbol("a") == "A" and (found.evidence.time == "past" or compared):
         return None
     return _away(found, 1)
 
@@ -624,7 +619,7 @@ def _away(found: _Found, sign: int) -> Span | None:
 
 def _relative(found: _Found) -> Span | None:
     first, last = found.value("t")
-    if context.is_last_night(found.words) and _is_final(found):
+    if context.has("last_night", found.words) and _is_final(found):
         return _NOTHING
     return found.day + timedelta(first), found.day + timedelta(last)
 
