@@ -63,8 +63,8 @@ class SqliteVectors:
         return dict(zip(found.tolist(), cosines.tolist(), strict=True))
 
     def fetch(self, model: str, seqs: Sequence[int]) -> dict[int, Floats]:
-        self._load(model, seqs)
         read = self._read[model]
+        self._load(model, [seq for seq in seqs if seq not in read])
         return {seq: read[seq] for seq in seqs if seq in read}
 
     def missing(self, model: str, limit: int) -> list[int]:
@@ -107,16 +107,15 @@ class SqliteVectors:
         self._read.clear()
         self._sketches.clear()
 
-    def _load(self, model: str, seqs: Sequence[int]) -> None:
-        """Read the vectors of those nodes that were not read before."""
-        read = self._read[model]
-        new = [seq for seq in seqs if seq not in read]
+    def _load(self, model: str, seqs: Sequence[int]) -> tuple[list[int], Floats]:
+        """Read the vectors of these nodes, and keep them: whose there are, and a row for each."""
         sql = "SELECT seq, data FROM vectors WHERE being = $being AND model = ? AND seq IN (??)"
-        rows = self._unit.among(sql, new, model) if new else ()
-        if rows:
-            numbers = np.frombuffer(b"".join([data for _, data in rows]), dtype="<f2")
-            matrix = numbers.astype(np.float32).reshape(len(rows), -1)
-            read.update(zip([seq for seq, _ in rows], matrix, strict=True))
+        rows = self._unit.among(sql, seqs, model) if seqs else []
+        found = [seq for seq, _ in rows]
+        numbers = np.frombuffer(b"".join([data for _, data in rows]), dtype="<f2")
+        matrix = numbers.astype(np.float32).reshape(len(rows), -1 if rows else 0)
+        self._read[model].update(zip(found, matrix, strict=True))
+        return found, matrix
 
     def _sketches_of(self, model: str) -> list[Row]:
         if model not in self._sketches:
@@ -129,13 +128,16 @@ class SqliteVectors:
 
     def _compared(self, model: str, vector: Floats, seqs: Sequence[int]) -> tuple[Seqs, Floats]:
         """Those of these nodes that have a vector, and their cosines."""
-        found = self.fetch(model, seqs)
+        if self._read[model].keys().isdisjoint(seqs):
+            found, matrix = self._load(model, seqs)
+        else:
+            vectors = self.fetch(model, seqs)
+            found, matrix = list(vectors), np.array(list(vectors.values()))
         if not found:
             return np.empty(0, np.int64), np.empty(0, np.float32)
-        matrix = np.array(list(found.values()))
         if matrix.shape[1] != len(vector):
             raise other_size(model, len(vector), matrix.shape[1])
-        return np.array(list(found)), matrix @ vector
+        return np.array(found), matrix @ vector
 
     def _alike(self, model: str, vector: Floats, count: int, exclude: Collection[int]) -> list[int]:
         """The nodes whose sketches differ least from the vector's."""
