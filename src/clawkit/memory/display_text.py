@@ -41,8 +41,10 @@ _RECALL_TAG = re.compile(
 
 def shown(text: str, longest: int = LONGEST_SHOWN) -> str:
     """One line that is only text, cut where it is too long."""
-    plain = _RECALL_TAG.sub(_INSTEAD, _HIDING.sub(" ", keepable(text)))
-    line = " ".join(_TAG.sub(_INSTEAD, plain).split())
+    if not (text.isascii() and text.isprintable() and "<" not in text):
+        text = _RECALL_TAG.sub(_INSTEAD, _HIDING.sub(" ", keepable(text)))
+        text = _TAG.sub(_INSTEAD, text)
+    line = " ".join(text.split())
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
 
 

@@ -83,6 +83,10 @@ class VectorIndex(Protocol):
         """How many vectors there are of each model."""
         ...
 
+    def count(self, model: str) -> int:
+        """How many there are of one model, for whoever looks for the nearest of them next."""
+        ...
+
     def drop(self, model: str) -> None: ...
 
     def remove(self, seqs: Sequence[int]) -> None:

@@ -122,6 +122,9 @@ class PostgresVectors:
     def counts(self) -> dict[str, int]:
         return dict(self._unit.rows("SELECT model, size FROM spaces WHERE being = $being"))
 
+    def count(self, model: str) -> int:
+        return self.counts().get(model, 0)
+
     def drop(self, model: str) -> None:
         self._unit.run("DELETE FROM vectors WHERE being = $being AND model = ?", model)
         self._unit.run("DELETE FROM spaces WHERE being = $being AND model = ?", model)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clawkit.store.database import Unit, other_size, without_vector
+from clawkit.store.database import Row, Unit, other_size, without_vector
 
 if TYPE_CHECKING:
     from clawkit.store.arrays import Floats, Seqs
@@ -30,12 +30,14 @@ class SqliteVectors:
 
     def __init__(self, unit: Unit) -> None:
         self._unit = unit
-        self._read: dict[str, dict[int, bytes]] = defaultdict(dict)
+        # One search looks at some of them three times.
+        self._read: dict[str, dict[int, Floats]] = defaultdict(dict)
+        self._sketches: dict[str, list[Row]] = {}
 
     def put(self, model: str, seqs: Sequence[int], vectors: Floats) -> None:
         if not len(seqs):
             return
-        self._read.clear()
+        self._forget()
         self._check(model, vectors.shape[1])
         self._unit.many(
             "INSERT INTO vectors (being, model, seq, data) VALUES ($being, ?, ?, ?) "
@@ -61,8 +63,9 @@ class SqliteVectors:
         return dict(zip(found.tolist(), cosines.tolist(), strict=True))
 
     def fetch(self, model: str, seqs: Sequence[int]) -> dict[int, Floats]:
-        found, matrix = self._matrix(model, seqs)
-        return dict(zip(found, matrix, strict=True))
+        read = self._read[model]
+        self._load(model, [seq for seq in seqs if seq not in read])
+        return {seq: read[seq] for seq in seqs if seq in read}
 
     def missing(self, model: str, limit: int) -> list[int]:
         return without_vector(self._unit, model, limit)
@@ -73,13 +76,16 @@ class SqliteVectors:
         )
         return {model: int(size) for model, size in rows}
 
+    def count(self, model: str) -> int:
+        return sum(size for _, size, _ in self._sketches_of(model))
+
     def drop(self, model: str) -> None:
-        self._read.clear()
+        self._forget()
         self._unit.run("DELETE FROM vectors WHERE being = $being AND model = ?", model)
         self._unit.run("DELETE FROM sketches WHERE being = $being AND model = ?", model)
 
     def remove(self, seqs: Sequence[int]) -> None:
-        self._read.clear()
+        self._forget()
         self._unit.many(
             "DELETE FROM vectors WHERE being = $being AND seq = ?", [(seq,) for seq in seqs]
         )
@@ -97,22 +103,36 @@ class SqliteVectors:
         if row is not None and row[0] != 2 * dimensions:
             raise other_size(model, dimensions, row[0] // 2)
 
-    def _matrix(self, model: str, seqs: Sequence[int]) -> tuple[list[int], Floats]:
-        """Those of these nodes that have a vector, and a row for each.
+    def _forget(self) -> None:
+        self._read.clear()
+        self._sketches.clear()
 
-        What was read is kept: one search looks at some of them three times.
-        """
+    def _load(self, model: str, seqs: Sequence[int]) -> tuple[list[int], Floats]:
+        """Read the vectors of these nodes, and keep them: whose there are, and a row for each."""
         sql = "SELECT seq, data FROM vectors WHERE being = $being AND model = ? AND seq IN (??)"
-        read = self._read[model]
-        if new := [seq for seq in seqs if seq not in read]:
-            read.update(self._unit.among(sql, new, model))
-        found = [seq for seq in seqs if seq in read]
-        numbers = np.frombuffer(b"".join([read[seq] for seq in found]), dtype="<f2")
-        return found, numbers.astype(np.float32).reshape(len(found), -1 if found else 0)
+        rows = self._unit.among(sql, seqs, model) if seqs else []
+        found = [seq for seq, _ in rows]
+        numbers = np.frombuffer(b"".join([data for _, data in rows]), dtype="<f2")
+        matrix = numbers.astype(np.float32).reshape(len(rows), -1 if rows else 0)
+        self._read[model].update(zip(found, matrix, strict=True))
+        return found, matrix
+
+    def _sketches_of(self, model: str) -> list[Row]:
+        if model not in self._sketches:
+            sql = (
+                "SELECT block, size, data FROM sketches WHERE being = $being AND model = ? "
+                "ORDER BY block"
+            )
+            self._sketches[model] = self._unit.rows(sql, model)
+        return self._sketches[model]
 
     def _compared(self, model: str, vector: Floats, seqs: Sequence[int]) -> tuple[Seqs, Floats]:
         """Those of these nodes that have a vector, and their cosines."""
-        found, matrix = self._matrix(model, seqs)
+        if self._read[model].keys().isdisjoint(seqs):
+            found, matrix = self._load(model, seqs)
+        else:
+            vectors = self.fetch(model, seqs)
+            found, matrix = list(vectors), np.array(list(vectors.values()))
         if not found:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         if matrix.shape[1] != len(vector):
@@ -121,11 +141,7 @@ class SqliteVectors:
 
     def _alike(self, model: str, vector: Floats, count: int, exclude: Collection[int]) -> list[int]:
         """The nodes whose sketches differ least from the vector's."""
-        rows = self._unit.rows(
-            "SELECT block, size, data FROM sketches WHERE being = $being AND model = ? "
-            "ORDER BY block",
-            model,
-        )
+        rows = self._sketches_of(model)
         if not rows:
             return []
         wanted = _bits(vector[None, :])[0]
@@ -193,6 +209,7 @@ def _least(apart: np.ndarray[tuple[int], np.dtype[np.uint16]], count: int, most:
 def _bits(vectors: Floats) -> np.ndarray[tuple[int, int], np.dtype[np.uint64]]:
     """One bit a dimension: whether it is above zero; padded to whole machine words."""
     packed = np.packbits(vectors > 0, axis=1)
-    packed = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))
+    if missing := -packed.shape[1] % 8:
+        packed = np.pad(packed, ((0, 0), (0, missing)))
     packed[~packed.any(axis=1), 0] = 1  # without any bit, nobody would be there
     return packed.view("<u8")

@@ -104,6 +104,9 @@ UNSPACED = (
 # Marks of scripts where they are part of the word; `\w` has none of them.
 _MARKS = "\u0591-\u05bd\u064b-\u065f\u0900-\u0963\u0966-\u0e3e\u0e40-\u109f\u1780-\u17d3"
 _LETTERS = re.compile(r"\w+")
+_ASCII_LETTERS = {
+    code: chr(code).lower() if _LETTERS.match(chr(code)) else " " for code in range(128)
+}
 _WORD = re.compile(rf"(?:[^\W_]|[{_MARKS}])+|[^\w\s\x00-\x7f]")
 UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
@@ -176,6 +179,8 @@ def folded(text: str) -> str:
 
 def folded_words(text: str) -> tuple[str, ...]:
     """The words and numbers of a text, folded."""
+    if text.isascii():
+        return tuple(text.translate(_ASCII_LETTERS).split())
     return tuple(_LETTERS.findall(folded(text)))
 
 

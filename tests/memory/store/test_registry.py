@@ -49,6 +49,7 @@ def test_a_deleted_being_takes_everything_along_and_its_number_never_returns(
     assert being(database, "Cem").n > bob.n
     with database.read(ada.n) as unit:
         assert unit.vectors.counts() == {MODEL: 2}
+        assert (unit.vectors.count(MODEL), unit.vectors.count("another")) == (2, 0)
 
 
 def test_tokens_are_known_by_their_hash_and_end(database: Database) -> None:

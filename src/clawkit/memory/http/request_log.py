@@ -316,7 +316,8 @@ class RequestTrace:
             self.method = "notification"
         if method != "tools/call":
             return ""
-        name = ((message or {}).get("params") or {}).get("name")
+        params: dict[str, Any] = (message or {}).get("params") or {}
+        name = params.get("name")
         self.tool = name if isinstance(name, str) and name in tools else _OTHER
         return name if isinstance(name, str) else ""
 

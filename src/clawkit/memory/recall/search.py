@@ -273,7 +273,7 @@ def _vector(unit: Unit, embedder: Embedder | None, text: str, top: int) -> Float
     """The question's vector; None where only words can be compared."""
     if embedder is None:
         return None
-    there = unit.vectors.counts().get(embedder.name, 0)
+    there = unit.vectors.count(embedder.name)
     if there == 0 or there < _COMPLETE * top:
         return None
     make = embedder.embed
