@@ -76,7 +76,17 @@ def test_a_sentence_that_is_remembered_has_the_days_it_names(memory: Memory) -> 
     assert node.scene.action == "The dentist is tomorrow (2027-01-16) at 9"
     assert node.scene.when == ("2027-01-15", "2027-01-16")
     dated = memory.remember("Bought the bike yesterday", MIRIAM, when=["2026-05-01"])
-    assert (dated.scene.action, dated.scene.when) == ("Bought the bike yesterday", ("2026-05-01",))
+    assert dated.scene.action == "Bought the bike yesterday (2026-04-30)"
+    assert dated.scene.when == ("2026-05-01", "2026-04-30")
+    several = memory.remember("Ran 5 km yesterday", MIRIAM, when=["2026-05-01", "2026-05-08"])
+    assert several.scene.action == "Ran 5 km yesterday"
+
+
+def test_what_a_memory_is_replaced_by_has_the_days_it_names(memory: Memory) -> None:
+    old = memory.remember("The dentist is tomorrow at 9", MIRIAM)
+    new = memory.restate(old, "The dentist is on Monday, 18 January", MIRIAM)
+    assert new.scene.action == "The dentist is on Monday, 18 January (2027-01-18)"
+    assert new.scene.when == ("2027-01-15", "2027-01-18")
 
 
 def test_ahead_is_what_names_a_day_to_come(memory: Memory) -> None:

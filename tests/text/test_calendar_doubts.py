@@ -316,3 +316,61 @@ def test_a_day_of_the_month_alone_is_the_one_that_was_or_comes(text: str, meant:
 @pytest.mark.parametrize("text", texts(NUMBERS))
 def test_other_numbers_are_no_days_of_the_month(text: str) -> None:
     assert resolved(text, WEDNESDAY) == (text, ())
+
+
+SUNDAY = date(2026, 11, 15)
+
+CLAUSES = [
+    (WEDNESDAY, "apixaban 2.5 mg twice a day from today", "2026-11-18"),
+    (WEDNESDAY, "Ibuprofen twice a week from today", "2026-11-18"),
+    (WEDNESDAY, "paracetamol once a week from now on", "2026-11-18"),
+    (WEDNESDAY, "Dr Patel has put her on apixaban from today.", "2026-11-18"),
+    (WEDNESDAY, "From today no sugar.", "2026-11-18"),
+    (WEDNESDAY, "The exam is a week from today", "2026-11-25"),
+    (WEDNESDAY, "incident 11 Nov: disk full on stg-db-1, 40 min downtime", "2026-11-11"),
+    (WEDNESDAY, "outage on 2 Nov, root cause DNS", "2026-11-02"),
+    (WEDNESDAY, "Störung am 11. November: Platte voll", "2026-11-11"),
+    (WEDNESDAY, "Panne du 11 novembre : disque plein", "2026-11-11"),
+    (WEDNESDAY, "Guasto dell'11 novembre: disco pieno", "2026-11-11"),
+    (WEDNESDAY, "Incidente de 11 de novembro: disco cheio", "2026-11-11"),
+    (WEDNESDAY, "Ich hab im August Urlaub, vom 3. bis 14.", ""),
+    (SUNDAY, "We fly on 8 January and come back on the 16th.", "2027-01-08"),
+    (
+        SUNDAY,
+        "Boiler man for Frank's house: coming on Thursday between 8 and 12. Quote was 1,850.",
+        "2026-11-19",
+    ),
+    (
+        SUNDAY,
+        "No, Ian rang, he can't do Thursday, Friday instead.",
+        "2026-11-19 2026-11-20",
+    ),
+    (WEDNESDAY, "Prod deploy moved, coming on Friday", "2026-11-20"),
+    (WEDNESDAY, "I rang them and they come on Tuesday", "2026-11-24"),
+    (SUNDAY, "I rang them and they come on Tuesday", "2026-11-17"),
+    (WEDNESDAY, "I was told the results come on Friday", "2026-11-20"),
+    (WEDNESDAY, "Spoke to Ben, meeting on Monday", ""),
+    (WEDNESDAY, "He rang and said Friday.", ""),
+    (WEDNESDAY, "He told me on Friday.", "2026-11-13"),
+    (WEDNESDAY, "The concert was moved from Friday to Saturday", "2026-11-20 2026-11-21"),
+    (SUNDAY, "A consulta passou de terça para quinta", "2026-11-17 2026-11-19"),
+    (SUNDAY, "retro moved from Mon 10 to Wed 14", ""),
+    (WEDNESDAY, "The parcel should have come on Friday", "2026-11-13"),
+    (WEDNESDAY, "You should have the results on Friday", "2026-11-20"),
+    (WEDNESDAY, "Bev is off till Monday week", "2026-11-30"),
+    (WEDNESDAY, "she comes a week on Friday", "2026-11-27"),
+    (WEDNESDAY, "She goes there once a week on Friday", ""),
+    (WEDNESDAY, "She left a week last Friday", "2026-11-06"),
+    (WEDNESDAY, "Mum's birthday is 5 May", ""),
+    (WEDNESDAY, "Unser Hochzeitstag ist der 4. Juni.", ""),
+    (WEDNESDAY, "Son anniversaire c'est le 27 mai", ""),
+    (WEDNESDAY, "Mum's birthday party is on 28 November", "2026-11-28"),
+    (WEDNESDAY, "We celebrated Mum's birthday on 5 May", "2026-05-05"),
+]
+
+
+@pytest.mark.parametrize(("day", "text", "meant"), CLAUSES)
+def test_the_clause_of_a_day_decides_and_in_doubt_none_is_written(
+    day: date, text: str, meant: str
+) -> None:
+    assert resolved(text, day)[1] == tuple(meant.split())

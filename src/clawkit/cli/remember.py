@@ -37,7 +37,7 @@ def remember(
     ] = None,
     when: Annotated[
         list[str] | None,
-        typer.Option(metavar="DATE", help="Which day it is about, YYYY-MM-DD; today, without."),
+        typer.Option(metavar="DATE", help="The day of it, YYYY-MM-DD; today, without."),
     ] = None,
     about: Annotated[
         list[str] | None,
@@ -147,8 +147,10 @@ def _given(text: list[str] | None, purpose: str, verb: str) -> str:
 def _remember_remotely(
     there: RemoteBeing, said: str, scene: dict[str, Any], *, as_json: bool
 ) -> None:
-    today = datetime.now().astimezone().date().isoformat()
-    whole = {**scene, "action": said, "when": scene["when"] or [today]}
+    from clawkit.text.calendar import resolved_on
+
+    said, days = resolved_on(said, scene["when"], datetime.now().astimezone().date())
+    whole = {**scene, "action": said, "when": list(days)}
     answer = there.call("update_notes", {"scenes": [whole]})
     if as_json:
         print(answer)

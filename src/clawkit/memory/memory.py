@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -36,7 +36,7 @@ from clawkit.memory.secret_filter import SecretFilter
 from clawkit.memory.statistics import figures, wants_vectors
 from clawkit.memory.store import jobs, ledger, messages, reads
 from clawkit.memory.tokens import Caller, check_owner
-from clawkit.text.calendar import resolved
+from clawkit.text.calendar import resolved_on
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
@@ -184,16 +184,12 @@ class Memory:
         speaker: str = "",
         sieve: SecretFilter | None = None,
     ) -> Node:
-        """Make a memory of one sentence at once; without `when`, of today and the days it names.
+        """Make a memory of one sentence at once: of `when`, else today, and the days it names.
 
-        The `sieve` then says what it has taken out.
+        "Tomorrow" is counted from the day in `when`. The `sieve` then says what it has taken out.
         """
         now = self.now
-        days = tuple(when)
-        if not days:
-            today = datetime.fromtimestamp(now, UTC).astimezone().date()
-            text, named = resolved(text, today)
-            days = (today.isoformat(), *(day for day in named if day != today.isoformat()))
+        text, days = resolved_on(text, when, self._today)
         scene = Scene(text, tuple(actors), days, setting, feeling, tuple(themes), importance)
         scene = (sieve or self.sieve()).scene(validation.scene("scene", scene))
         source = intake.source_of(caller, speaker)
@@ -314,15 +310,19 @@ class Memory:
 
         Who was named before and is not any more does not belong to it.
         """
-        today = datetime.fromtimestamp(self.now, UTC).astimezone().date().isoformat()
+        text, days = resolved_on(text, (), self._today)
         old, new = node.scene.action.casefold(), text.casefold()
         actors = tuple(
             name
             for name in node.scene.actors
             if name.casefold() in new or name.casefold() not in old
         )
-        scene = msgspec.structs.replace(node.scene, action=text, actors=actors, when=(today,))
+        scene = msgspec.structs.replace(node.scene, action=text, actors=actors, when=days)
         return self.supersede(node.id, scene, caller, sieve)
+
+    @property
+    def _today(self) -> date:
+        return datetime.fromtimestamp(self.now, UTC).astimezone().date()
 
     def pin(self, node_id: str, on: bool, caller: Caller) -> Node:
         """Let a memory never fade, or fade again."""

@@ -13,7 +13,7 @@ from clawkit.memory.records import USER, Being, Scene
 from clawkit.memory.store.messages import last_said
 from clawkit.memory.tokens import Caller
 from clawkit.store.database import Transactions
-from clawkit.text.spoken_secrets import breaks_off_before_secret, remove_secrets
+from clawkit.text.spoken_secrets import leads_to_secret, remove_secrets
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -66,7 +66,7 @@ class SecretFilter:
         return kept
 
     def _after(self, before: str, text: str) -> str:
-        if breaks_off_before_secret(before):
+        if leads_to_secret(before):
             whole = self.text(f"{before}\n{text}")
             if whole.startswith(f"{before}\n"):
                 return whole[len(before) + 1 :]
@@ -103,11 +103,14 @@ class SecretFilter:
             last = {USER: last_said(unit, *here, USER, now)}
         kept: list[ConversationMessage] = []
         apart: dict[str, str] = {}
+        latest = ""
         for one in given:
             role, content = one.role.casefold(), one.content
             for value, mark in apart.items():  # an answer may repeat what was just said
                 content = content.replace(value, mark)
-            last[role] = self._after(last.get(role, ""), content)
+            for before in {last.get(role, ""): None, latest: None}:  # others may have asked for it
+                content = self._after(before, content)
+            last[role] = latest = content
             if _MARK_ALONE.fullmatch(last[role]):
                 apart[one.content.strip()] = last[role].strip()
             kept.append(msgspec.structs.replace(self.fields(one, "role"), content=last[role]))

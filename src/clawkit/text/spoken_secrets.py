@@ -1,24 +1,28 @@
-"""Secrets as people tell them in many languages: passwords, PINs, card numbers; removed.
+"""Secrets as people tell them in many languages: passwords, PINs, card numbers, codes; removed.
 
 What follows a word for a password is taken for one if it looks like one (it has digits, signs or
 capitals within), stands in quotes or behind a colon, or is the one word that ends the sentence and
-none with which people describe a password. Everything else of the sentence stays.
+none with which people describe a password. PINs and codes are digits. "It's hunter2" tells what the
+same sentence or the one before has named. Everything else of the sentence stays.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cache
 from uuid import uuid4
 
 from clawkit.text.keyword_search import KeywordSearch, encoded
 from clawkit.text.secrets import redact_secrets
-from clawkit.text.tables import listed, table, unbroken
+from clawkit.text.tables import expanded, listed, table, unbroken
 
-PASSWORD, PIN, KEY, CARD, CARD_CODE = "password", "pin", "key", "card-number", "card-code"
+PASSWORD, PIN, CODE, KEY = "password", "pin", "code", "key"
+CARD, CARD_CODE = "card-number", "card-code"
 
-_NAMED = (KEY, PIN, CARD_CODE, PASSWORD)
+_NAMED = (KEY, PIN, CARD_CODE, CODE, PASSWORD)
+_NUMBERS = frozenset({PIN, CARD_CODE, CODE})
 _LONGEST_LINK = 200
 _SHORTEST_PHRASE = 4
 _MOST_ROUNDS = 4
@@ -39,7 +43,20 @@ _SECRET_SIGNS = re.compile(r"[0-9@#$%^&*+=~|<>_\\/!?]|[a-z][A-Z]|\w[-.]\w")
 _MIXED = re.compile(r"\d.*[^\W\d]|[^\W\d].*\d")
 _TIME_OR_DATE = re.compile(r"\d{1,4}(?:[-./:]\d{1,4}){1,2}[.,]?|\d{1,2}(?:st|nd|rd|th)?")
 _LONG_KEY = re.compile(r"(?=[^\s]*\d)(?=[^\s]*[A-Za-z])[\w./+=-]{12,}")
-_DIGITS = re.compile(r"\d[\d -]{1,10}\d|\d{3,12}")
+_SHORTEST_POINTED = 5
+_MEASURE = re.compile(r"[£$€]?\d+(?:[.,:]\d+)*[^\W\d_]{1,3}\d{0,2}")
+_ENDS_NUMBER = r"(?![\w%€£$°]|[.,:/-]\d)"
+_IN_GROUPS = (
+    r"(?!(?:19|20)\d\d-\d\d?-\d)"
+    r"(?:\d(?:[ -]\d){2,11}|\d\d(?:[ -]\d\d){1,5}|\d{3}(?:[ -]\d{3}){1,3}|\d{3,12})"
+)
+_DIGITS = re.compile(_IN_GROUPS + _ENDS_NUMBER)
+_CODE = re.compile(
+    rf"[*#]?{_IN_GROUPS}[*#A-Z]?{_ENDS_NUMBER}"
+    rf"|(?=\d*[A-Z])(?=[A-Z]*\d)[A-Z\d]{{4,8}}[*#]?{_ENDS_NUMBER}"
+)
+_MOST_DIGITS = 8
+_SENTENCE_END = re.compile(r"[.!?…]\s+|[;\n。\uff01\uff1f]\s*")
 _CARD = re.compile(r"(?<![0-9A-Za-z_+])\d(?:[ \u00a0.–-]?\d){12,}(?![0-9A-Za-z_])")
 _MOST_GROUPS = 6
 _FEWEST_DIGITS = 13
@@ -93,21 +110,23 @@ def _remove_once(text: str, kinds: dict[str, None]) -> str:
     return text
 
 
-def breaks_off_before_secret(text: str) -> bool:
-    """Whether a secret would come next, as after "the password is"."""
+def leads_to_secret(text: str) -> bool:
+    """Whether a secret may come next, as after "the password is" or "what's the password?"."""
     line = f"{text.rstrip()[-_LONGEST_LINK:]}\n"
     if not _stems().places(encoded(line.lower())):
         return False
-    links = (
-        _link().match(line, name.end()) for kind in _NAMED for name in _names(kind).finditer(line)
-    )
-    return any(link is not None and link.end() == len(line) for link in links)
+    ends = [end.end() for end in _SENTENCE_END.finditer(line, 0, len(line) - 2)]
+    last = ends[-1] if ends else 0
+    return any(_names(kind).search(line, last) for kind in _NAMED)
 
 
 @cache
 def _names(kind: str) -> re.Pattern[str]:
     """The words for this kind."""
-    names = unbroken(table("spoken_secrets")["names"][kind])
+    words = table("spoken_secrets")
+    names = expanded(words["names"][kind], words["parts"])
+    if kind == PASSWORD:
+        names = f"{names}|{unbroken(words['names']['weak'])}"
     unspaced = table("spoken_secrets")["names_without_spaces"].get(kind, "(?!)")
     return re.compile(rf"(?<!\w)(?:{names})(?!\w)|(?:{unspaced})", re.IGNORECASE)
 
@@ -130,26 +149,96 @@ def _cut(text: str, spans: list[tuple[int, int]], kind: str) -> str:
 
 
 def _spans(text: str, kind: str) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    for name in _names(kind).finditer(text):
-        span = _value_after(text, name, kind) or _value_before(text, name, kind)
-        if span is not None and all(
-            span[0] >= end or start >= span[1] for start, end in found[-2:]
-        ):
-            found.append(span)
-    return sorted(found)
+    """Where the values of this kind are, each once."""
+    names = list(_names(kind).finditer(text))
+    found = [
+        span
+        for name in names
+        if (span := _value_after(text, name, kind) or _value_before(text, name, kind))
+    ]
+    if names and kind != KEY:
+        found += _pointed_at(text, [name.start() for name in names], kind)
+    if kind == PASSWORD:
+        found += _behind_users(text)
+    apart: list[tuple[int, int]] = []
+    for span in sorted(found):
+        if not apart or span[0] >= apart[-1][1]:
+            apart.append(span)
+    return apart
+
+
+def _pointed_at(text: str, names: list[int], kind: str) -> Iterator[tuple[int, int]]:
+    """The values after "it's", "new is" and the like, in a sentence of a name or the next one."""
+    starts = [0, *(end.end() for end in _SENTENCE_END.finditer(text))]
+    for pointer in _pointer().finditer(text):
+        at = pointer.end()
+        number = bisect_right(starts, at)
+        first = max(starts[max(0, number - 2)], at - _LONGEST_LINK)
+        last = min((*starts, len(text))[number], at + _LONGEST_LINK)
+        if bisect_left(names, first) == bisect_left(names, last):
+            continue
+        span = _value_at(text, at, kind)
+        whole = pointer["it"] or (span and _ends_sentence(text, span[1]))
+        if span and whole and _is_pointed_at(text, *span, kind):
+            yield span
+
+
+def _is_pointed_at(text: str, start: int, end: int, kind: str = PASSWORD) -> bool:
+    """Whether it looks so much like a secret that hardly anything else can be meant."""
+    value = text[start:end]
+    if kind in _NUMBERS:
+        short = sum(map(str.isdigit, value)) <= _MOST_DIGITS
+        return short and _ends_clause().match(text, end) is not None
+    long = len(value) >= _SHORTEST_POINTED and _MEASURE.fullmatch(value) is None
+    return long and _is_secret(text, start, end, PASSWORD, "near")
+
+
+@cache
+def _pointer() -> re.Pattern[str]:
+    """ "It's", "old was", "new:"; or what answers a question right away."""
+    still = rf"(?:(?:{_links('still')})\s+){{0,2}}"
+    first = rf"(?:^|[,.;:!?(\n–—-]\s*|(?<!\w)(?:{_links('before_itself')})\s+)"
+    verb = rf"(?:\s+(?:{_links('is')})\b|\s*[:=])"
+    which = rf"(?<!\w)(?:{_links('which')})(?:\s+one)?{verb}"
+    return re.compile(
+        rf"(?P<it>{first}{still}(?:{_links('itself')})\s+{still}|{which}\s*{still})|\?\s+|\n\s*",
+        re.IGNORECASE,
+    )
+
+
+def _behind_users(text: str) -> Iterator[tuple[int, int]]:
+    """The passwords of pairs: "login root / hunter2"."""
+    for name in _logins().finditer(text):
+        link = _link().match(text, name.end())
+        pair = _PAIR.match(text, link.end() if link else name.end())
+        if pair is None or not (span := _value(text, pair.end())):
+            continue
+        user, value = pair["user"].lower(), text[span[0] : span[1]]
+        known = "@" in user or user in _words("users")
+        plain = value.isalnum() and value.lower() not in _words("how")
+        if _is_pointed_at(text, *span) or (known and plain and value.isalpha()):
+            yield span
+
+
+_PAIR = re.compile(r"\s*(?P<user>[^\s/|,;]{2,60})\s*[/|]\s*(?=[^\s/])")
+
+
+@cache
+def _logins() -> re.Pattern[str]:
+    names = unbroken(table("spoken_secrets")["names"]["login"])
+    return re.compile(rf"(?<!\w)(?:{names})(?!\w)", re.IGNORECASE)
 
 
 @cache
 def _link() -> re.Pattern[str]:
     """From the word to its value: for what it is, "is", and "now"."""
     word = r"\s+(?!(?:and|und|y|et|e|but|aber|or|oder)\s)[^\s.!?;,:=\"]+"
-    what_for = rf"(?:\s+(?:{_links('of')})(?=\s)(?:{word}){{0,6}}?)?"
+    what_for = rf"(?:\s+(?:{_links('of')})(?=\s)(?:{word}){{0,9}}?)?"
     still = rf"(?:\s+(?:{_links('still')})){{0,2}}"
     verb = rf"\s+(?:(?P<is>{_links('is')})|(?P<to>{_links('to')}))(?=[\s:=\"'“„«\u2018`])"
     link = rf"\s*[:=]|['\u2019]s(?=\s)|{verb}"
     return re.compile(
-        rf"{what_for}(?:{still}(?:{link})){still}\s*[:=]?\s*",
+        rf"{what_for}(?:{still}(?:{link})){still}(?:\s+(?:{_links('turned')})(?=\s))?\s*[:=]?\s*",
         re.IGNORECASE,
     )
 
@@ -164,26 +253,75 @@ def _link_cjk() -> re.Pattern[str]:
 def _value_after(text: str, name: re.Match[str], kind: str) -> tuple[int, int] | None:
     """Where the value of a name is that stands behind it."""
     start = name.end()
-    for link in (_link().match(text, start), _link_cjk().match(text, start)):
-        if link is None:
-            continue
-        colon = link[0].rstrip()[-1:]
-        value = _value(text, link.end(), whole="phrase" in name[0].lower())
-        how = "assigned" if colon == "=" else "colon" if colon in (":", "\uff1a") else "is"
-        if how == "is" and link.groupdict().get("to") and not _was_set(text, start, link["to"]):
-            how = "to"
+    weak = kind == PASSWORD and _is_weak(name[0])
+    links = (
+        _link().match(text, start),
+        None if name[0].isascii() else _link_cjk().match(text, start),
+    )
+    for link in filter(None, links):
+        how = "near" if weak else _tie(text, start, link)
+        value = _value_at(text, link.end(), kind, whole="phrase" in name[0].lower())
         if value and _is_secret(text, *value, kind, how):
             return value
     # "my wifi password hunter2", "mein Passwort hunter2 ist": only what cannot be a word.
     gap = re.compile(r"\s+").match(text, start)
-    value = _value(text, gap.end()) if gap else None
-    return value if value and _is_secret(text, *value, kind, "near") else None
+    value = _value_at(text, gap.end(), kind) if gap and not weak else None
+    if value and _is_secret(text, *value, kind, "near"):
+        return value
+    return None if kind == KEY or weak else _value_after_aside(text, start, kind)
+
+
+def _value_after_aside(text: str, start: int, kind: str) -> tuple[int, int] | None:
+    """ "My pin is my birth year, 1961"; "new alarm code, as of today: 9036"."""
+    aside = _aside().match(text, start)
+    value = _value_at(text, aside.end(), kind) if aside else None
+    if value is None or not _ends_clause().match(text, value[1]):
+        return None
+    return value if _is_pointed_at(text, *value, kind) else None
+
+
+@cache
+def _aside() -> re.Pattern[str]:
+    words = r"[^.!?;:,\n]"
+    is_so = rf"{words}{{0,60}}?\s(?:{_links('is')})(?=\s){words}{{1,60}},"
+    return re.compile(rf"(?:{is_so}|[^.!?;:\n]{{1,60}}:)\s+", re.IGNORECASE)
+
+
+@cache
+def _ends_clause() -> re.Pattern[str]:
+    return re.compile(
+        rf"\s*(?:[.,;!?)]|$|\n)|\s+(?:{_links('still')}|and|und)(?!\w)", re.IGNORECASE
+    )
+
+
+@cache
+def _is_weak(name: str) -> bool:
+    weak = unbroken(table("spoken_secrets")["names"]["weak"]).replace("(?=\\s*[:=])", "")
+    return re.fullmatch(weak, name, re.IGNORECASE) is not None
+
+
+def _tie(text: str, start: int, link: re.Match[str]) -> str:
+    """How a link ties a value to the name that ends where it starts."""
+    colon = link[0].rstrip()[-1:]
+    if colon == "=":
+        return "assigned"
+    if colon in (":", "\uff1a"):
+        return "colon"
+    to = link.groupdict().get("to")
+    return "to" if to and not _was_set(text, start, to) else "is"
+
+
+def _value_at(text: str, start: int, kind: str, *, whole: bool = False) -> tuple[int, int] | None:
+    if kind not in _NUMBERS or text[start : start + 1] in _QUOTES:
+        return _value(text, start, whole=whole)
+    number = (_CODE if kind == CODE else _DIGITS).match(text, start)
+    return number.span() if number else None
 
 
 @cache
 def _is_my() -> re.Pattern[str]:
     return re.compile(
-        r"(?P<value>\S{4,60})\s+(?:is|ist|es|est|è|é|as|als|como|comme|come)\s+"
+        r"(?P<value>\S{4,60})\s+(?:is|was|ist|war|es|era|est|è|é|as|als|como|comme|come)\s+"
         rf"(?:{_links('my')})\s+(?:[^\s.!?;,]{{1,40}}\s+){{0,3}}$",
         re.IGNORECASE,
     )
@@ -239,8 +377,8 @@ def _value(text: str, start: int, *, whole: bool = False) -> tuple[int, int] | N
 def _is_secret(text: str, start: int, end: int, kind: str, how: str) -> bool:
     """Whether a value is one, by how it is tied to the name: is, colon, assigned, to, near."""
     value = text[start:end]
-    if kind in (PIN, CARD_CODE):
-        return _DIGITS.fullmatch(value) is not None
+    if kind in _NUMBERS:
+        return (_CODE if kind == CODE else _DIGITS).fullmatch(value) is not None
     if kind == KEY:
         return _LONG_KEY.fullmatch(value) is not None
     if not any(map(str.isalnum, value)):

@@ -55,6 +55,16 @@ def test_messages_without_any_time_have_that_of_the_file(tmp_path: Path) -> None
     assert not kept.dated
 
 
+def test_days_in_a_message_that_is_a_memory_are_counted_from_its_own(tmp_path: Path) -> None:
+    said = {"role": "user", "content": "The plumber comes tomorrow", "timestamp": "2026-11-15"}
+    (kept,) = read_conversations(lines(tmp_path / "a.jsonl", said), as_memories=True).memories
+    assert kept.scene.action == "The plumber comes tomorrow (2026-11-16)"
+    assert kept.scene.when == ("2026-11-15", "2026-11-16")
+    undated = {"role": "user", "content": "The plumber comes tomorrow"}
+    (kept,) = read_conversations(lines(tmp_path / "b.jsonl", undated), as_memories=True).memories
+    assert kept.scene.action == "The plumber comes tomorrow"
+
+
 def test_each_message_can_be_a_memory(tmp_path: Path) -> None:
     said = {"role": "user", "content": "I like tea", "speaker": "Anna", "timestamp": "2026-01-02"}
     file = lines(tmp_path / "talk.jsonl", said)

@@ -26,6 +26,7 @@ from msgspec import Struct
 from clawkit.errors import BeingError
 from clawkit.memory.bundle import FORMAT
 from clawkit.memory.records import Scene, utc
+from clawkit.text.calendar import resolved_on
 from clawkit.text.normalization import shortened
 from clawkit.text.tokenizer import cut
 from clawkit.wire.jsonrpc import as_object
@@ -250,9 +251,16 @@ def _kept_message(said: ImportedMessage, *, dated: bool) -> list[ImportedMemory]
     speaker = said.speaker or said.role
     when = (_day_of(said.at),)
     return [
-        ImportedMemory(Scene(text, (speaker,), when), said.conversation, speaker, dated)
+        ImportedMemory(Scene(action, (speaker,), days), said.conversation, speaker, dated)
         for text in cut(said.text, LONGEST_ACTION)
+        for action, days in [_with_days(text, when) if dated else (text, when)]
     ]
+
+
+def _with_days(text: str, when: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The days that it names, counted from when it was said, if there is room for them."""
+    action, days = resolved_on(text, when)
+    return (action, days) if len(action) <= LONGEST_ACTION else (text, when)
 
 
 _UNKNOWN = "entity"

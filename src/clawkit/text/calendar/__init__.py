@@ -74,6 +74,21 @@ def resolved(text: str, day: date) -> tuple[str, tuple[str, ...]]:
     return "".join(parts) + text[end:], tuple(dict.fromkeys(days))
 
 
+def resolved_on(
+    text: str, when: Sequence[str], today: date | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """The text resolved from the one day in `when`, and all days; without any, from today.
+
+    From which of several days it was said cannot be known: then the text stays as it is.
+    """
+    known = list(days(when)) if when else [today] if today else []
+    if len(known) != 1:
+        return text, tuple(when)
+    text, named = resolved(text, known[0])
+    own = known[0].isoformat()
+    return text, (*(when or (own,)), *(day for day in named if day != own))
+
+
 def ranges(text: str, now: float) -> list[Range]:
     """The days that a question asks about."""
     return [(one.first, one.last) for one in mentions(text, day_of(now), asking=True)]

@@ -11,7 +11,7 @@ from typing import cast
 import msgspec
 
 from clawkit.text.calendar import spans
-from clawkit.text.calendar.context import Evidence, Sentences
+from clawkit.text.calendar.context import Evidence, Sentences, is_yearly
 from clawkit.text.calendar.grammar import DayMatch
 from clawkit.text.calendar.spans import Span, Unit, Which
 from clawkit.text.tables import by_word, table
@@ -109,6 +109,8 @@ def _dated(said: _Said) -> Span | None:
         if match["year"]:
             found = date(int(match["year"]), month, number)
             return found, found
+        if not (said.asking or said.past) and is_yearly(said.sentence):
+            return None
         return said.chosen(*spans.dated(number, month, day))
     if match["year"]:
         return spans.whole_month(month, int(match["year"]))

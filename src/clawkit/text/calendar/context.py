@@ -25,6 +25,14 @@ _CLAUSE_END = re.compile(
     r"[,:()]|(?<!\w)(?:and|but|und|aber|y|pero|et|mais|e|ma|mas|en|maar|и|но|ve|ama)(?!\w)"
 )
 
+# "Between 8 and 12. The quote was high", which is no German ordinal: "am 12. Mai".
+_NUMBER_END = re.compile(r"(?<!\w)(?:[^\W\d_]+\s+)?\d+(?P<dot>\.)(?=\s+[A-Z])(?:\s+[A-Z][a-zä]{2})")
+_ORDINAL = re.compile(
+    r"(?:a[bmn]|i[mn]|zu[mr]|vom|bis|de[rnm]|die|das|seit|nach|vor)\s"
+    r"|.*\s(?:Jan|Feb|M[äa]r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)$",
+    re.IGNORECASE,
+)
+
 # "What did I have": the verb after it is no present.
 _ASKED_PAST = frozenset({"did", "didn"})
 _BASE = frozenset({"have", "do", "need", "must", "can", "should"})
@@ -33,6 +41,7 @@ _ONE_FORM = re.compile(
     r"\b(?:put|cut|hit|hurt|let|quit|set|shut|cost|read|beat|bet|spread|split|burst|cast|shed)\b",
     re.IGNORECASE,
 )
+_WAS = frozenset({"was", "were", "wasn", "weren"})
 _HAVE = frozenset({"ve", "have", "has", "s"})
 _BORN = frozenset(
     {"born", "geboren", "nací", "nació", "né", "née", "nato", "nata", "nasci", "nasceu", "doğdum"}
@@ -61,6 +70,12 @@ class Evidence(msgspec.Struct, frozen=True):
 
     doubtful: bool = False
     """Whether its words mean what was as often as what is to come."""
+
+    apart: bool = False
+    """Whether a comma or colon parts it from the only verbs, which may be about something else."""
+
+    reports: bool = False
+    """Whether the verb only tells that something was said."""
 
     def choose(self, earlier: date, later: date, day: date) -> date | None:
         """The one of two days around that day which is meant; None where it may be either."""
@@ -107,6 +122,10 @@ class _Words(msgspec.Struct, frozen=True):
     said: frozenset[str] = frozenset()
     habits: frozenset[str] = frozenset()
     subjects: frozenset[str] = frozenset()
+    base: frozenset[str] = frozenset()
+    before_base: frozenset[str] = frozenset()
+    modals: frozenset[str] = frozenset()
+    moves: frozenset[str] = frozenset()
 
 
 class _Sentence:
@@ -124,7 +143,10 @@ class _Sentence:
 
     @cached_property
     def breaks(self) -> list[tuple[int, int]]:
-        return [match.span() for match in _CLAUSE_END.finditer(self.text)]
+        found = [match.span() for match in _CLAUSE_END.finditer(self.text)]
+        ends = _NUMBER_END.finditer(self.text)
+        found += [match.span("dot") for match in ends if not _ORDINAL.match(match[0])]
+        return sorted(found)
 
     @cached_property
     def scores(self) -> dict[str, int]:
@@ -137,6 +159,12 @@ class _Sentence:
     @cached_property
     def words(self) -> list[tuple[int, str]]:
         return [(match.start(), match[0]) for match in _WORD.finditer(self.text.lower())]
+
+    def is_apart(self, clause: int) -> bool:
+        """Whether a sign, and no word such as "and", begins the clause at that place."""
+        return any(end == clause and end - start == 1 for start, end in self.breaks) and (
+            clause > 0 and self.text[clause - 1] in ",:("
+        )
 
     def has(self, words: frozenset[str], first: int = 0, last: int = _LONGEST * 2) -> bool:
         """Whether one of these words is there."""
@@ -166,15 +194,28 @@ class Sentences:
             if sentence.has(words.was, *clause):
                 return Evidence(cue.time, not cue.reports)
             about_it = not (cue.reports or sentence.has(words.arranged, *clause))
-            return Evidence(cue.time, about_it, ahead or sentence.has(words.ahead, *clause))
+            ahead = ahead or sentence.has(words.ahead, *clause)
+            return Evidence(cue.time, about_it, ahead, reports=cue.reports)
         if not cues:
             return Evidence(None, bare=not sentence.has(words.subjects))
+        subject = sentence.has(words.subjects, *clause)
         return Evidence(
             _overall(cues, start - begin),
             own=False,
             ahead=ahead or sentence.has(words.ahead | words.arranged),
-            subject=sentence.has(words.subjects, *clause),
+            subject=subject,
+            apart=not subject and sentence.is_apart(clause[0]),
         )
+
+    def clause(self, start: int, end: int) -> str:
+        """The clause of a day at that place."""
+        sentence = self._at(start)
+        first, last = _clause(sentence.breaks, start - sentence.begin, end - sentence.begin)
+        return sentence.text[first:last]
+
+    def is_moved(self, start: int, language: str) -> bool:
+        """Whether the sentence at that place tells that something was moved to another day."""
+        return self._at(start).has(_words(language).moves)
 
     def is_habit(self, start: int, language: str) -> bool:
         """Whether the sentence at that place is about what comes back every week."""
@@ -192,6 +233,10 @@ class Sentences:
     def born(self, start: int) -> bool:
         """Whether the sentence at that place tells a birthday, whose year nobody knows."""
         return self._at(start).has(_BORN)
+
+    def tells_what_happened(self, start: int) -> bool:
+        """Whether the sentence at that place is about what nobody plans, such as an outage."""
+        return bool(_anywhere("happened").search(self._at(start).text))
 
     def has_one_form(self, start: int) -> bool:
         """Whether the only verb we see there is the same in present and past, as in "I quit"."""
@@ -239,7 +284,7 @@ def _nearest(cues: list[_Cue], at: int) -> _Cue:
 
 def _overall(cues: list[_Cue], at: int) -> Time:
     times = {cue.time for cue in cues}
-    if times >= {"past", "future"}:
+    if "past" in times and len(times) > 1:
         return _nearest(cues, at).time
     return "past" if "past" in times else "future" if "future" in times else "present"
 
@@ -250,10 +295,14 @@ def _cues(sentence: _Sentence, words: _Words) -> list[_Cue]:
     found: list[_Cue] = []
     asked_past = not _ASKED_PAST.isdisjoint(lower)
     for number, (at, word) in enumerate(tokens):
-        if asked_past and lower[number] in _BASE:
+        if asked_past and lower[number] in _BASE | words.base:
             continue
         before = lower[max(0, number - 2) : number]
         time = _time(word.lower(), before, words)
+        if time is None and lower[number] in words.base and _is_said_of(before[-1:], words):
+            time = "present"
+        if time == "present" and (missed := _was_to_be(lower, number, words)):
+            time = missed if lower[number] in words.modals else None
         if time == "past" and lower[number] in words.plans and "to" in lower[number : number + 4]:
             time = "future"
         if time == "present" and lower[number] in words.perfect:
@@ -263,6 +312,27 @@ def _cues(sentence: _Sentence, words: _Words) -> list[_Cue]:
     if not found and words.participle and not words.near:  # "Am Freitag Ana getroffen."
         found = [_Cue(at, "past") for at, word in tokens if _is_participle(word, words)]
     return found
+
+
+def _is_said_of(before: list[str], words: _Words) -> bool:
+    """Whether the word before a verb is whoever does it: "they", or "the results"."""
+    return any(
+        one in words.subjects or (one.endswith("s") and one not in words.before_base)
+        for one in before
+    )
+
+
+def _was_to_be(lower: list[str], number: int, words: _Words) -> Time | None:
+    """ "Should have come": what was to be, and was not."""
+    modal = number if lower[number] in words.modals else number - 1
+    if modal < 0 or lower[modal] not in words.modals or lower[modal + 1 : modal + 2] != ["have"]:
+        return None
+    done = lower[modal + 2 : modal + 4]
+    ending = words.past_ending
+    is_past = any(
+        one in words.past or one in words.base or (ending and ending.fullmatch(one)) for one in done
+    )
+    return "past" if is_past else None
 
 
 def _reports(lower: list[str], number: int, words: _Words) -> bool:
@@ -278,7 +348,7 @@ def _time(word: str, before: list[str], words: _Words) -> Time | None:
     if word in words.past and words.after.isdisjoint(before[-1:]):
         return "past"
     if word in words.future:
-        return "future"
+        return "future" if _WAS.isdisjoint(before[-1:]) else "past"
     if word in words.present or word in words.perfect:
         return "present"
     ending = words.past_ending
@@ -363,6 +433,13 @@ class Neighbours:
 def has(kind: str, text: str) -> bool:
     """Whether words of this kind are in a text."""
     return bool(_anywhere(kind).search(text))
+
+
+def is_yearly(clause: str) -> bool:
+    """Whether it tells a day that comes back every year, and not how that is celebrated."""
+    if not clause.isascii() and re.search(_around("yearly_without_spaces"), clause):
+        return True
+    return has("yearly", clause) and not has("feast", clause)
 
 
 def has_in(language: str, kind: str, words: str) -> bool:

@@ -159,6 +159,8 @@ class _Found(msgspec.Struct, frozen=True):
             told = Evidence(told.time, toward=True)
         elif "from" in before and told.time in {"present", None}:
             told = Evidence(told.time, doubtful=True)
+        elif told.time is None and self.sentences.tells_what_happened(self.start):
+            told = Evidence("past")
         elif told.time is None and self.sentences.has_one_form(self.start):
             told = Evidence(None, doubtful=True)
         return told.choose(earlier, later, self.day)
@@ -388,7 +390,18 @@ def _day_first(found: _Found) -> Span | None:
         return _one(date(year, month.word.value, found.value("d")))
     if found.sentences.born(month.start):
         return None
+    if _comes_back_each_year(found):
+        return _NOTHING
     return _if_clear(found.dated(found.value("d"), month.word.value))
+
+
+def _comes_back_each_year(found: _Found) -> bool:
+    """Whether it is a birthday or the like, and not the one of a year that is told of."""
+    if found.asking or found.symbol("w"):
+        return False
+    if not context.is_yearly(found.sentences.clause(found.start, found.end)):
+        return False
+    return found.evidence.time in {"present", None}
 
 
 def _day_and_weekday(found: _Found) -> Span | None:
@@ -499,11 +512,40 @@ def _weekday_around(wanted: int, found: _Found) -> date | None:
     if today and "since" not in found.before and not (found.asking and found.past):
         return found.day
     told = found.evidence
-    if told.time == "past" and told.ahead and not found.asking:
-        unclear = "until" in found.before or not told.own
-        if unclear and "toward" not in found.before:
+    if told.time == "past" and not found.asking and "toward" not in found.before:
+        if _is_moved_from(found):
+            return spans.weekday(wanted, "coming", found.day)
+        said = told.reports and not found.symbol("p")  # "he said Friday"
+        others = told.subject or told.apart  # the verb that is known is of another clause
+        if said or others or (told.ahead and ("until" in found.before or not told.own)):
             return None
     return spans.weekday(wanted, "last" if found.past else "coming", found.day)
+
+
+def _is_moved_from(found: _Found) -> bool:
+    """Whether it is the first of two weekdays from one of which to the other something moved."""
+    follows = _MOVED_TO.match(found.match.string, found.match.end())
+    return bool(follows) and found.sentences.is_moved(found.start, found.lexicon.language)
+
+
+def _slot(found: _Found) -> Span | None:
+    """ "Moved from Mon 10 to Wed 14": hours, or days of the month."""
+    moved = found.sentences.is_moved(found.start, found.lexicon.language)
+    return _NOTHING if moved else None
+
+
+def _weeks_after(found: _Found) -> Span | None:
+    """ "Monday week", "a week on Friday", "a week last Friday"."""
+    if found.symbol("u") and found.lexicon.language != "en":
+        return None
+    if found.neighbours.precede("how_often"):
+        return _NOTHING
+    weeks = timedelta(7 * (found.value("c") or 1))
+    if found.value("l") == "last":
+        return _one(spans.weekday(found.value("w"), "last", found.day) - weeks)
+    if found.evidence.time == "past" and found.symbol("c"):
+        return _NOTHING
+    return _one(spans.weekday(found.value("w"), "coming", found.day) + weeks)
 
 
 def _is_final(found: _Found) -> bool:
@@ -551,7 +593,18 @@ def _day_of_month(found: _Found) -> Span | None:
         return None
     if found.symbol("p")[:1] == "A" or context.has_in(found.lexicon.language, "floor", found.words):
         return None
+    if not found.asking and _has_month(found):
+        return _NOTHING
     return _if_clear(found.chosen(*spans.day_of_month(number, found.day)))
+
+
+def _has_month(found: _Found) -> bool:
+    """Whether the sentence names a month elsewhere, whose day it may be."""
+    words = _TOKEN.finditer(found.sentences.sentence(found.start).lower())
+    phrases = found.lexicon.phrases
+    names = (word[0] for word in words if word.lastgroup == "word" and word[0] not in _VERBS)
+    known = (phrases.get((name,)) for name in names)
+    return any(one is not None and one.symbol in "Mm" and not one.short for one in known)
 
 
 def _bare_day(found: _Found) -> Span | None:
@@ -601,6 +654,8 @@ def _ago(found: _Found) -> Span | None:
 def _ahead(found: _Found) -> Span | None:
     """In two weeks; in a sentence about the past that is how long something took."""
     beside = found.neighbours
+    if found.symbol("a") == "j" and beside.precede("how_often"):
+        return _one(found.day)
     compared = beside.follow("than") or beside.precede("than")  # more in nine days than in four
     if found.symbol("a") == "A" and (found.evidence.time == "past" or compared):
         return None
@@ -622,6 +677,10 @@ def _relative(found: _Found) -> Span | None:
     if context.has("last_night", found.words) and _is_final(found):
         return _NOTHING
     return found.day + timedelta(first), found.day + timedelta(last)
+
+
+def _from_today(found: _Found) -> Span | None:
+    return _one(found.day) if found.place("a").text.lower() == "from today" else None
 
 
 def _year(found: _Found) -> Span | None:
@@ -656,6 +715,7 @@ _YEAR = r"(?:[.,-]?[Fp]{0,2}U?(?P<y>Y))?"
 _WHICH = "[LNH]"
 _AFTER_MONTH = rf"(?:F?(?P<r>{_WHICH})|\.?[.,-]?[Fp]{{0,2}}U?(?P<y>Y))?"
 _COUNT = "(?P<c>[CdnQ])"
+_MOVED_TO = re.compile("[-TZPpFA]{1,3}[Ww]")
 
 _RULES: tuple[tuple[str, _Meaning], ...] = (
     (r"(?:[Ww]\.?,?[PpF]{0,2})?(?P<i>I)", _iso),
@@ -699,6 +759,12 @@ _RULES: tuple[tuple[str, _Meaning], ...] = (
     (rf"G{_COUNT}(?P<u>[yUuk])", _ago),
     (rf"(?P<a>A){_COUNT}(?P<u>[yUuk])(?!g)", _ahead),
     (rf"{_COUNT}(?P<u>[yUuk])(?P<a>j)", _ahead),
+    (r"(?P<a>j)", _from_today),
+    (rf"{_BEFORE}?(?P<w>W)(?P<u>u)(?!{_WHICH})", _weeks_after),
+    (r"(?P<c>[Cd])(?P<u>u)[PZ](?P<w>W)", _weeks_after),
+    (r"(?P<c>[Cd])u(?P<l>L)(?P<w>W)", _weeks_after),
+    (r"(?P<w>W)A(?P<c>[Cd])u", _weeks_after),
+    (r"[ZVPp]?[Ww]\.?d[ZTPp][Ww]\.?d", _slot),
     (r"(?P<t>R)", _relative),
     (r"(?P<p>[PpAVZ][Fp]?U?)(?P<y>Y)", _year),
     (r"(?P<b>B)[PpF]{0,2}U?(?P<y>Y)", _year),
