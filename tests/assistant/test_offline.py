@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from clawkit.assistant import token_estimate
 from clawkit.assistant.offline.model import INTRODUCTION, NOT_FOUND, Offline, answer_to
-from clawkit.assistant.offline.statements import to_reader
+from clawkit.assistant.offline.statements import Statement, to_reader, told
 from clawkit.assistant.prompt import EARLIER, REMEMBERED
 from clawkit.models.protocol import (
     Finished,
@@ -161,6 +161,74 @@ def test_the_later_word_counts_and_the_earlier_one_is_quoted(
     assert ask(before, after, question) == f"{now} (Earlier: “{before}”)"
 
 
+CHANGED = [
+    ("Mum takes warfarin 3 mg in the evening.",
+     "Mum's warfarin is stopped, she is on apixaban now.", "How much warfarin does Mum take?"),
+    ("My phone number is 912 345 678.",
+     "I changed my number, it's now 934 555 210.", "What's my phone number?"),
+    ("Duarte works at Bosch.",
+     "Duarte quit Bosch, he starts at Farfetch in December.", "Where does Duarte work?"),
+    ("We are going to Rome in December.", "The Rome trip was cancelled.",
+     "When are we going to Rome?"),
+    ("The meeting with Almeida is tomorrow at 11.", "The meeting was postponed to Monday.",
+     "When is the meeting with Almeida?"),
+    ("The boiler man is coming on Thursday.", "The boiler man can't do Thursday, Friday instead.",
+     "When is the boiler man coming?"),
+    ("O meu número de telemóvel é 912 345 678.", "Mudei de número: agora é o 934 555 210.",
+     "Qual é o meu número de telemóvel?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "question"), CHANGED)
+def test_what_says_that_it_has_changed_in_other_words_is_told_first(
+    before: str, after: str, question: str
+) -> None:
+    noise = ("The garden needs water.", "I like long walks.", "Tom's car is red.")
+    answer = ask(before, *noise, after, *noise, question)
+    assert answer.endswith(f" (Earlier: “{before}”)")
+    assert told(Statement(after, after)) in answer
+    assert "garden" not in answer
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "question"),
+    [
+        ("I'm having dinner with Sofia and Tiago tomorrow.",
+         "Sofia can't make it after all, just Tiago.", "Who am I having dinner with tomorrow?"),
+        ("new_checkout flag on for 10% in prod", "rolled back new_checkout, off again",
+         "is new_checkout on in prod?"),
+    ],
+)  # fmt: skip
+def test_what_was_said_later_on_the_same_matter_is_told_beside(
+    before: str, after: str, question: str
+) -> None:
+    assert ask(before, "I like tea.", after, question).endswith(f" (Later: “{after}”)")
+
+
+def test_where_several_are_told_each_has_its_day() -> None:
+    system = (
+        f"{REMEMBERED}\n- User: 2026-10-05 — Mum takes warfarin 3 mg in the evening.\n"
+        "- User: 2026-11-09 — Mum's warfarin is stopped, she is on apixaban now."
+    )
+    assert ask("Hi", "How much warfarin does Mum take?", system=system) == (
+        "You said on 2026-11-09: “Mum's warfarin is stopped, she is on apixaban now.”"
+        " (Earlier: “Mum takes warfarin 3 mg in the evening.” on 2026-10-05)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "expected"),
+    [
+        ("Mum's not allergic to penicillin by the way, that was Frank. Mum's allergy is codeine.",
+         "What is Mum allergic to?", "codeine"),
+        ("Grab rails in. The chap was called Dave, lovely, drank four cups of tea.",
+         "Who put up the grab rails?", "Dave"),
+    ],
+)  # fmt: skip
+def test_the_whole_piece_of_a_message_is_told(said: str, question: str, expected: str) -> None:
+    assert expected in ask(said, "The garden needs water.", question)
+
+
 def test_a_sentence_that_goes_on_about_the_one_before_is_told_with_it() -> None:
     talk = ("My favorite color is blue.", "Actually, it's green.", "What's my favorite color?")
     assert ask(*talk) == "Your favorite color is blue. Actually, it's green."
@@ -221,6 +289,12 @@ def test_telling_and_asking_in_one_message() -> None:
         ("我住在上海。", "Noted: “我住在上海。”."),
         ("asdf qwer", "Noted: “asdf qwer”."),
         ("I like you.", "Noted: “I like you”."),
+        ("Correction: my shoe size is 42.", "Got it: your shoe size is 42."),
+        ("That's wrong, my shoe size is 43.", "Got it: your shoe size is 43."),
+        (
+            "cause: wal not archived. fix: archive_command",
+            "Noted: “cause: wal not archived”; “fix: archive_command”.",
+        ),
     ],
 )
 def test_what_is_stated_is_acknowledged_and_what_is_not_understood_is_quoted(

@@ -26,6 +26,7 @@ from clawkit.assistant.offline.statements import (
     find,
     inline,
     is_taken_back,
+    later,
     nearest,
     read,
     statements,
@@ -89,7 +90,7 @@ _EXTRACTED = 5
 _LONGEST_QUOTE = 400
 _MOST_ACKNOWLEDGED = 5
 _MOST_QUESTIONS = 5
-_MOST_EARLIER = 2
+_MOST_ASIDE = 2
 _MOST_CLOSE = 3
 _MOST_LISTED = 30
 
@@ -228,7 +229,7 @@ def _answer(question: str, known: Sequence[Statement], conversation: Conversatio
         return _everything(known)
     return (
         _quoted(last.files, question)
-        or _told(find(question, known))
+        or _told(find(question, known), known)
         or _quoted(conversation.attached_before, question)
         or _not_in(last)
         or ("" if last.images else _closest(nearest(question, known)))
@@ -247,13 +248,26 @@ def _aside(one: Statement) -> str:
     return f"“{one.said.rstrip('.')}”{f' (remembered on {one.when})' if one.when else ''}"
 
 
-def _told(found: Sequence[Statement]) -> str:
-    """The newest, and what was said before it that fits as well."""
+def _told(found: Sequence[Statement], known: Sequence[Statement]) -> str:
+    """The newest that fits or says what became of it; beside it what was said earlier and later."""
     if not found:
         return ""
-    newest, *earlier = found
-    before = "; ".join(f"“{one.said}”" for one in earlier[:_MOST_EARLIER])
-    return f"{told(newest)}{f' (Earlier: {before})' if before else ''}"
+    from clawkit.memory.recall.signals import says_change
+
+    since = [one for one in later(found[0], known) if one not in found]
+    newest = next((at for at, one in enumerate(since) if says_change(one.text)), len(since))
+    order = [*since, *found]
+    after, before = order[:newest], order[newest + 1 :]
+    asides = [
+        f" ({name}: {'; '.join(map(_dated, some[:_MOST_ASIDE]))})"
+        for name, some in (("Later", after), ("Earlier", before))
+        if some
+    ]
+    return f"{told(order[newest], dated=bool(asides))}{''.join(asides)}"
+
+
+def _dated(one: Statement) -> str:
+    return f"“{one.said}”{f' on {one.when}' if one.when else ''}"
 
 
 def _everything(known: Sequence[Statement]) -> str:

@@ -1,7 +1,9 @@
 """What a person stated, asked or took back, and which statement answers a question.
 
 Sentences are told apart by how they begin and end. Answers are found by the words they share with
-the question, so this works in every language; only English statements are turned to the reader.
+the question, so this works in every language; only English statements are turned to the reader. A
+statement is a whole piece of a message, as memory keeps it: the sentence that has the words of a
+question need not be the one that has the answer.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from clawkit.text.tokenizer import (
     asked,
     content,
     folded,
+    pieces,
     sentences,
     stem,
     terms,
@@ -49,8 +52,9 @@ def _pattern(*pieces: str) -> re.Pattern[str]:
 
 _LEAD = _pattern(
     r"^(?:(?:no|yes|yeah|oh|well|so|and|also|but|now|right|wait|sorry|by the way|nein|ja|ach|also",
-    r"|übrigens|non|oui|sí)[,:!]\s+|(?:please|bitte|actually|hey|hi|hello|hallo|okay|ok|btw)\b",
-    r"[,:!]?\s+)+",
+    r"|übrigens|non|oui|sí|correction|that(?:['’]s| is| was) (?:wrong|not (?:right|true))|falsch",
+    r"|korrektur|das (?:ist|war) falsch|corrección|correção|correzione|correctie)[,:!]\s+",
+    r"|(?:please|bitte|actually|hey|hi|hello|hallo|okay|ok|btw)\b[,:!]?\s+)+",
 )
 _POLITE = _pattern(r"^(?:(?:can|could|would|will) you|kannst du(?: dir)?)(?: please| bitte)?\s+")
 _REMEMBER = _pattern(
@@ -86,7 +90,7 @@ _REQUEST = _pattern(
     r"|explain|give|show|draw|generate|help me|fix|find|search|open|send|run|calculate|compute",
     r"|read|look|describe|compare|analy[sz]e|convert|book|order|play|delete|check|review|build|suggest",
     r"|recommend|print|repeat|say|count|sort|rewrite|remind me to|ignore|pretend|schreib|erkläre?",
-    r"|übersetze?|fasse?|zeige?|mach|suche?|écris|explique|traduis|escribe|explica|traduce)\b",
+    r"|übersetze?|fasse?|zeige?|mach|suche?|écris|explique|traduis|escribe|explica|traduce)\b(?!:)",
 )
 _GOES_ON = _pattern(r"^(?:it|he|she|they|er|sie|es|il|elle|él|ella)\b|^(?:c['’]est|i meant?)\b")
 _LONGEST_GOING_ON = 400
@@ -111,12 +115,21 @@ def statements(messages: Iterable[Statement]) -> list[Statement]:
     """What messages state and do not take back, oldest first; of the same, what was said last."""
     found: list[Statement] = []
     for message in messages:
-        for sentence in map(read, sentences(message.text)):
-            if sentence.kind == "forget":
-                found = [one for one in found if not is_taken_back(one.text, sentence.text)]
-            elif sentence.kind != "ask" and content(sentence.text):
-                _add(found, replace(message, text=sentence.text, said=sentence.said))
+        for piece in pieces(message.text):
+            told: list[Sentence] = []
+            for sentence in map(read, sentences(piece)):
+                if sentence.kind == "forget":
+                    found = [one for one in found if not is_taken_back(one.text, sentence.text)]
+                elif sentence.kind != "ask" and content(sentence.text):
+                    told.append(sentence)
+            if told:
+                text, said = (" ".join(words) for words in zip(*map(_words, told), strict=True))
+                _add(found, replace(message, text=text, said=said))
     return found
+
+
+def _words(one: Sentence) -> tuple[str, str]:
+    return one.text, one.said
 
 
 def _add(found: list[Statement], new: Statement) -> None:
@@ -164,6 +177,8 @@ _SURE = 0.8
 _NEAR, _NEARER = 0.31, 0.028
 """How near a statement has to be to a question, and how much less among fewer, as recall has it."""
 _AS_NEAR = 0.12
+_SAME_MATTER = 0.4
+"""How near two statements on one matter are to each other, as recall has it."""
 
 
 def find(question: str, known: Sequence[Statement]) -> list[Statement]:
@@ -173,7 +188,7 @@ def find(question: str, known: Sequence[Statement]) -> list[Statement]:
         for term, weight in asked(_FILLER.sub(" ", question)).items()
         if term not in _QUESTION_WORDS
     }
-    fits = [_fit(one.text, weights) for one in known]
+    fits = [max(_fit(text, weights) for text in (one.text, *sentences(one.text))) for one in known]
     if not weights or not fits:
         return []
     share, persons = best = max(fits)
@@ -189,10 +204,21 @@ def nearest(question: str, known: Sequence[Statement]) -> list[Statement]:
 
     if not known:
         return []
-    vectors = builtin.shared.embed([one.text for one in known])
-    cosines = vectors @ builtin.shared.ask([question])[0]
+    cosines = builtin.shared.embed([one.text for one in known]) @ builtin.shared.ask([question])[0]
     enough = max(_NEAR - _NEARER * few(len(known)), cosines.max() - _AS_NEAR)
     return [known[at] for at in range(len(known) - 1, -1, -1) if cosines[at] >= enough]
+
+
+def later(found: Statement, known: Sequence[Statement]) -> list[Statement]:
+    """What was said after a statement on the same matter, in whatever words, the newest first."""
+    from clawkit.memory.embed import builtin
+
+    since = known[known.index(found) + 1 :]
+    if not since:
+        return []
+    vectors = builtin.shared.embed([found.text, *(one.text for one in since)])
+    cosines = vectors[1:] @ vectors[0]
+    return [one for one, near in zip(since, cosines, strict=True) if near >= _SAME_MATTER][::-1]
 
 
 def _fit(text: str, weights: dict[str, float]) -> tuple[float, int]:
@@ -257,9 +283,12 @@ def inline(one: Statement | Sentence) -> str:
     )
 
 
-def told(one: Statement) -> str:
-    """A statement as a sentence; what is not the person's own, or no English, is quoted."""
-    turned = to_reader(one.text) if one.own else None
+def told(one: Statement, *, dated: bool = False) -> str:
+    """A statement as a sentence; what is not the person's own, or no English, is quoted.
+
+    So is what has to be `dated`, where its day is known.
+    """
+    turned = to_reader(one.text) if one.own and not (dated and one.when) else None
     if turned:
         return f"{turned[:1].upper()}{turned[1:]}."
     who = "You said" if one.own else "Remembered"
