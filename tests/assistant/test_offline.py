@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from clawkit.assistant import token_estimate
 from clawkit.assistant.offline.model import INTRODUCTION, NOT_FOUND, Offline, answer_to
 from clawkit.assistant.offline.statements import Statement, to_reader, told
-from clawkit.assistant.prompt import EARLIER, REMEMBERED
+from clawkit.assistant.prompt import EARLIER, FORGOTTEN, ONLY_HERE, REMEMBERED
 from clawkit.models.protocol import (
     Finished,
     Message,
@@ -274,6 +274,59 @@ def test_what_is_to_be_forgotten_is_not_answered_from() -> None:
     assert ask(*again, "What's my favorite color?") == "Your favorite color is red."
 
 
+def test_a_card_number_is_not_repeated() -> None:
+    answer = ask("Oi", "O meu cartão multibanco é 4111 1111 1111 1111 e o PIN é 2290.")
+    assert answer.startswith("Noted: “O meu cartão multibanco é [")
+    assert "4111" not in answer
+    assert "2290" not in answer
+
+
+@pytest.mark.parametrize(
+    ("told", "order"),
+    [
+        ("O meu número de telemóvel é 912 345 678.", "Apaga o meu número de telemóvel."),
+        ("Vou jantar com a Sofia.", "Esquece o que eu disse sobre a Sofia."),
+        ("Meine Adresse ist Hauptstraße 5.", "Lösche meine Adresse."),
+        ("Ich fahre im Juli nach Wien.", "Vergiss, dass ich im Juli nach Wien fahre."),
+        ("Ana vive en Cádiz.", "Olvida lo que dije sobre Ana."),
+        ("Paul habite à Lyon.", "Oublie ce que j'ai dit sur Paul."),
+        ("Marco lavora a Torino.", "Dimentica quello che ho detto su Marco."),
+        ("Jan woont in Utrecht.", "Vergeet wat ik over Jan gezegd heb."),
+    ],
+)
+def test_an_order_to_forget_is_understood_in_many_languages(told: str, order: str) -> None:
+    assert ask(told, order).startswith("I won't use that any more here: “")
+    assert ask(told, order, "What do you know about me?").startswith("I found nothing yet")
+
+
+def test_what_memory_forgot_is_told() -> None:
+    done = "Forgotten: “I like tea.” (`claw memory undo 3` brings it back)."
+    assert ask("Hi", "Forget that I like tea", system=f"Be kind.\n\n{FORGOTTEN} {done}") == done
+
+
+def test_a_conversation_of_its_own_is_not_said_to_be_in_memory() -> None:
+    told, order = "My favorite color is blue.", "Forget my favorite color."
+    for said in ((told, order), (told, "Who won the cup?"), ("Hi", "What do you know about me?")):
+        answer = ask(*said, system=f"Be kind.\n\n{ONLY_HERE}")
+        assert "this conversation only" in answer
+        assert "`claw memory" not in answer
+
+
+def test_what_was_said_on_the_days_of_a_question_is_told() -> None:
+    today = datetime.now().astimezone().date()
+    last_week, long_ago = today - timedelta(days=7), today - timedelta(days=60)
+    system = (
+        f"{REMEMBERED}\n- User: {long_ago} — The roof leaks.\n"
+        f"- User: {last_week} — Mum had a fall.\n- User: {last_week} — Grace came."
+    )
+    assert ask("Hi", "What happened last week?", system=system).splitlines() == [
+        "From then:",
+        f"- You said on {last_week}: “Mum had a fall.”",
+        f"- You said on {last_week}: “Grace came.”",
+    ]
+    assert "You like tea." in ask("I like tea.", "What did I tell you today?", system=system)
+
+
 def test_telling_and_asking_in_one_message() -> None:
     answer = ask("I like tea.", "My name is Anna. What's my name? What do I like?")
     assert answer == "Got it: your name is Anna. Your name is Anna. You like tea."
@@ -290,10 +343,22 @@ def test_telling_and_asking_in_one_message() -> None:
         ("asdf qwer", "Noted: “asdf qwer”."),
         ("I like you.", "Noted: “I like you”."),
         ("Correction: my shoe size is 42.", "Got it: your shoe size is 42."),
+        ("Enganei-me.", "Noted: “Enganei-me”."),
+        ("I figli stanno bene.", "Noted: “I figli stanno bene”."),
+        (
+            "Mi ha chiamato Anna. I figli la amano.",
+            "Noted: “Mi ha chiamato Anna”; “I figli la amano”.",
+        ),
+        (
+            "A Leonor enganou-se, deu-me o livro errado.",
+            "Noted: “A Leonor enganou-se, deu-me o livro errado”.",
+        ),
+        ("We gaan naar Rome.", "Noted: “We gaan naar Rome”."),
+        ("My wifi password is Tulip77", "Got it: your wifi password is [password]."),
         ("That's wrong, my shoe size is 43.", "Got it: your shoe size is 43."),
         (
             "cause: wal not archived. fix: archive_command",
-            "Noted: “cause: wal not archived”; “fix: archive_command”.",
+            "Got it: cause: wal not archived; “fix: archive_command”.",
         ),
     ],
 )
@@ -387,6 +452,10 @@ def test_instructions_assistant_and_tools_are_not_the_person() -> None:
         ("Hello!", "Hello!"),
         ("Guten Tag", "Hello!"),
         ("thanks a lot", "You're welcome."),
+        ("Thanks love", "You're welcome."),
+        ("Thanks, you're a star.", "You're welcome."),
+        ("Obrigada!", "You're welcome."),
+        ("Grazie mille", "You're welcome."),
         ("help", "Tell me something to remember"),
         ("What can you do?", "Tell me something to remember"),
         ("Who are you?", "not a language model"),

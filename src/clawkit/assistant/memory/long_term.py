@@ -10,13 +10,13 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec import Struct
 
 from clawkit.assistant.toolbox.tool_source import CallResult
-from clawkit.errors import ClawError, ToolExecutionError
+from clawkit.errors import ClawError, QuotaError, ToolExecutionError
 from clawkit.models.protocol import Text, ToolCall, ToolOutcome, ToolSpec
 from clawkit.wire.threads import Workers
 
@@ -71,6 +71,10 @@ class MemoryBackend(Protocol):
         """
         ...
 
+    def forget(self, named: str) -> str:
+        """Take back what a person clearly names; says what, or why not, or nothing."""
+        ...
+
     def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:
         """Past messages that contain a text, as lines."""
         ...
@@ -121,6 +125,11 @@ class LongTermMemory:
         if notice:
             tell(f"memory: {notice}")
 
+    async def forget(self, named: Sequence[str], tell: Tell) -> str:
+        """Take back what a person names; says what was done."""
+        done = [await self._tried(lambda being, one=one: being.forget(one), tell) for one in named]
+        return " ".join(filter(None, done))
+
     async def search_history(self, call: ToolCall) -> CallResult:
         """The tool `search_history`, for the model."""
         started = time.monotonic()
@@ -148,6 +157,8 @@ class LongTermMemory:
     async def _tried(self, work: Work[T], tell: Tell) -> T | None:
         try:
             return await self._done(work, _patience())
+        except QuotaError as error:
+            tell(f"memory is full: {error}")
         except ClawError as error:
             tell(f"memory is out of reach: {error}")
         except TimeoutError as error:

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clawkit.text.remarks import to_forget
+from clawkit.text.tables import table
 from clawkit.text.tokenizer import (
     asked,
     content,
@@ -63,11 +66,7 @@ _REMEMBER = _pattern(
     r"|no olvides)\b(?: this)?|请?记住|請?記住|覚えて(?:おいて)?)",
     r"\s*[:,\uff1a\uff0c]?\s*(?:(?:that|dass|que)\s+|qu['’])?",
 )
-_FORGET = _pattern(
-    r"^(?:(?:forget|disregard|vergiss|oublie|olvida)\b|忘记|忘れて)\s*(?:(?:about|that|dass|que|bitte",
-    r"|what i (?:said|told you)(?: about)?|everything about)\s+)*",
-)
-_ALL = _pattern(r"^(?:it all|all(?: of it)?|everything|alles|tout|todo|一切)\W*$")
+_ALL = _pattern(r"^(?:it all|all(?: of it)?|everything|alles|tout|todo|tudo|tutto|всё|一切)\W*$")
 _AUX = (
     r"(?:is|are|was|were|am|do|does|did|can|could|will|would|should|has|have|ist|sind|war|heißt)\b"
 )
@@ -104,11 +103,16 @@ def read(sentence: str) -> Sentence:
     is_asked = _ASK.search(bare) is not None or _ASK_UNSPACED.search(bare) is not None
     if (remember := _REMEMBER.match(bare)) and (polite or not bare.rstrip().endswith("?")):
         return Sentence("state", bare[remember.end() :].rstrip("?") or bare, sentence)
-    if forget := _FORGET.match(bare):
-        return Sentence("forget", bare[forget.end() :], sentence)
+    if (named := to_forget(bare)) is not None:
+        return Sentence("forget", named, sentence)
     if _REQUEST.match(bare):
         return Sentence("request", bare, sentence)
     return Sentence("ask" if is_asked else "state", text, sentence)
+
+
+def orders_to_forget(text: str) -> list[str]:
+    """What a message wants forgotten, each as the message names it."""
+    return [one.text for one in map(read, sentences(text)) if one.kind == "forget"]
 
 
 def statements(messages: Iterable[Statement]) -> list[Statement]:
@@ -146,9 +150,13 @@ def _same(text: str) -> str:
     return text.casefold().strip(" .!")
 
 
+def is_everything(named: str) -> bool:
+    return _ALL.match(named) is not None
+
+
 def is_taken_back(text: str, named: str) -> bool:
     """Whether a statement has all the words by which something is to be forgotten."""
-    if _ALL.match(named):
+    if is_everything(named):
         return True
     words = {term for term, weight in asked(named).items() if weight > _LITTLE}
     return bool(words) and words <= _terms(text)
@@ -242,23 +250,41 @@ def _terms(text: str) -> set[str]:
     return found | {"nam", "my"} if _NAME.match(text) else found
 
 
-_ENGLISH = "i my me we our is are am was were the a has have likes like live lives and of to with"
-_FOREIGN = "ich mein meine der das den ist und nicht je mon ma mes est le les mi es el los una que"
+_ENGLISH = (
+    "like likes live lives love loves work works i'm i've i'll i'd we're we've don't can't it's"
+)
+_FOREIGN = "mi me la ha han ik mijn een het en van met naar zijn ben heb niet je bin meine unser ja"
+_IN_OTHERS_TOO = frozenset(("i", "a", "me", "no", "so", "do", "in", "am", "an", "we"))
+"""English words that do not make a sentence English: `I figli`, `a Leonor`, `we gaan`."""
 _SWAPS = {
     "i am": "you are", "i was": "you were", "i'm": "you're", "i've": "you've", "i'd": "you'd",
     "i'll": "you'll", "i": "you", "me": "you", "my": "your", "mine": "yours", "am": "are",
     "myself": "yourself", "we": "you", "us": "you", "our": "your", "ours": "yours",
     "we're": "you're", "we've": "you've", "we'll": "you'll",
 }  # fmt: skip
-_SWAP = _pattern(r"\b(?:i (?:am|was)|(?:i|we)['’](?:m|ve|d|ll|re)|[a-z]+)\b")
+_SWAP = _pattern(r"(?<![\w-])(?:i (?:am|was)|(?:i|we)['’](?:m|ve|d|ll|re)|[a-z]+)(?![\w-])")
 _UNSAFE = _pattern(r"\b(?:you|your|yours|yourself)\b|[\"“”„«»]")
+
+
+@cache
+def _telling_languages() -> tuple[frozenset[str], frozenset[str]]:
+    """Words by which English is known, and those by which another language is."""
+    lists = table("words")["words_that_say_little"]
+    english = frozenset(lists["english"].split())
+    others = frozenset(" ".join(lists[name] for name in lists if name != "english").split())
+    own = (english - others - _IN_OTHERS_TOO) | frozenset(_ENGLISH.split())
+    return own, (others | frozenset(_FOREIGN.split())) - english
+
+
+def _is_english(text: str) -> bool:
+    words = set(re.findall(r"[\w'-]+", folded(text).replace("’", "'")))
+    own, others = map(words.intersection, _telling_languages())
+    return len(own) > 2 * len(others)
 
 
 def to_reader(text: str) -> str | None:
     """`My cat likes me` as `Your cat likes you`; None where that is not safe."""
-    words = set(re.findall(r"\w+", text.lower()))
-    english = not words.isdisjoint(_ENGLISH.split()) and words.isdisjoint(_FOREIGN.split())
-    if not english or _UNSAFE.search(text) or _REQUEST.match(text):
+    if not _is_english(text) or _UNSAFE.search(text) or _REQUEST.match(text):
         return None
     return _SWAP.sub(_swapped, text).strip().rstrip(".!").strip()
 

@@ -30,12 +30,14 @@ from clawkit.memory.patrol.transcript import (
 )
 from clawkit.memory.patrol.vectors import ahead
 from clawkit.memory.people import known
+from clawkit.memory.recall.signals import only_asks
 from clawkit.memory.records import USER, HistoryMessage, MemorySource, Note, Scene
 from clawkit.memory.store import messages as stored
 from clawkit.memory.store import notes
 from clawkit.memory.tokens import Caller
 from clawkit.store.database import Transactions, Unit, keepable
 from clawkit.text.calendar import day_of, resolved
+from clawkit.text.remarks import is_thanks, to_forget
 from clawkit.text.tokenizer import pieces, sentences, terms
 
 if TYPE_CHECKING:
@@ -48,6 +50,14 @@ _RELATION = re.compile(
     r"\b(?:[Mm]y|[Oo]ur|[Mm]eine?|[Uu]nsere?|[Mm]on|[Mm]a|[Mm]i|[Mm]io|[Mm]ia|[Mm]eu|[Mm]inha) "
     r"(?:\w+ )?\w+(?:'s name is| is called| is named| named| called| heißt|,)? ([A-ZÀ-ÖØ-Þ][\w-]+)"
 )
+
+
+_REMEMBER = re.compile(
+    r"remember (?:that|this|my|the)|note that|keep in mind|merk\w*|recuerda|retiens|souviens"
+    r"|ricorda|lembra|onthou|запомни|记住|覚えて|기억해",
+    re.IGNORECASE,
+)
+"""A question that tells what is to be kept: "Can you remember that …?"."""
 
 
 class ScenePiece(msgspec.Struct, frozen=True):
@@ -66,6 +76,8 @@ def facts(
     found: list[ScenePiece] = []
     day = day_of(said.at)
     for piece in pieces(own_words(said.text[:_LONGEST_MESSAGE])):
+        if speaker == USER and not (piece := what_tells(piece)):
+            continue
         action, days = resolved(piece, day)
         scene = Scene(
             action=action,
@@ -77,6 +89,18 @@ def facts(
         found.append(ScenePiece(scene, said.id))
         before = piece
     return found
+
+
+def what_tells(piece: str) -> str:
+    """What is to be remembered of it: nothing where one only asks, thanks or wants it forgotten.
+
+    The history has all of it. Among people who talk to each other a question is part of what its
+    answer tells, and stays.
+    """
+    said = [one for one in sentences(piece) if not is_thanks(one) and to_forget(one) is None]
+    if all(only_asks(one) and not _REMEMBER.search(one) for one in said):
+        return ""
+    return " ".join(said)
 
 
 def ending_of(text: str) -> str:
