@@ -176,7 +176,10 @@ def listen(
     caller: Caller,
     sieve: SecretFilter,
 ) -> bool:
-    """Keep what was said, without the secrets that the sieve finds; says if a patrol is due."""
+    """Keep what was said to an assistant, without the secrets that the sieve finds.
+
+    Says if a patrol is due.
+    """
     now = store.clock()
     hear(
         store.limited,
@@ -186,6 +189,7 @@ def listen(
         embedder=store.embedder,
         now=now,
         caller=caller,
+        to_assistant=True,
     )
     with store.database.read(being.n) as unit:
         waiting = notes.count(unit, "scene")

@@ -68,15 +68,23 @@ class ScenePiece(msgspec.Struct, frozen=True):
 
 
 def facts(
-    said: HistoryMessage, speaker: str, people: Collection[str], before: str = ""
+    said: HistoryMessage,
+    speaker: str,
+    people: Collection[str],
+    before: str = "",
+    *,
+    to_assistant: bool = False,
 ) -> list[ScenePiece]:
-    """The pieces of one message, in their order; `before` is what was said before it."""
+    """The pieces of one message, in their order; `before` is what was said before it.
+
+    Of what was said `to_assistant`, those that tell something.
+    """
     if said.role != "user":
         return []
     found: list[ScenePiece] = []
     day = day_of(said.at)
     for piece in pieces(own_words(said.text[:_LONGEST_MESSAGE])):
-        if speaker == USER and not (piece := what_tells(piece)):
+        if to_assistant and not (piece := what_tells(piece)):
             continue
         action, days = resolved(piece, day)
         scene = Scene(
@@ -94,8 +102,8 @@ def facts(
 def what_tells(piece: str) -> str:
     """What is to be remembered of it: nothing where one only asks, thanks or wants it forgotten.
 
-    The history has all of it. Among people who talk to each other a question is part of what its
-    answer tells, and stays.
+    The history has all of it. Where people talk to each other a question is part of what its
+    answer tells: this is for what is said to an assistant.
     """
     said = [one for one in sentences(piece) if not is_thanks(one) and to_forget(one) is None]
     if all(only_asks(one) and not _REMEMBER.search(one) for one in said):
@@ -177,6 +185,7 @@ def hear(
     now: float,
     caller: Caller,
     marker: str | None = None,
+    to_assistant: bool = False,
 ) -> Heard:
     """Keep messages, and remember what people say in those that are new."""
     conversation = keepable(caller.conversation)
@@ -194,7 +203,8 @@ def hear(
         new = unheard(unit, after)
         people = known(unit).names
         before = stored.last_before(unit, said[0], conversation, caller.token) if said else ""
-    found, by = extract([one for one in after if one.id in new], speakers, people, llm, before)
+    heard = [one for one in after if one.id in new]
+    found, by = extract(heard, speakers, people, llm, before, to_assistant=to_assistant)
     notes_ = {fact: _note(fact, speakers, conversation, now, caller.token) for fact in found}
     scenes = [note.scene for note in notes_.values() if note.scene]
     embed = ahead(database, being, embedder, scenes, [*speakers.values()])
@@ -214,11 +224,13 @@ def extract(
     people: Collection[str],
     llm: Llm | None,
     before: str = "",
+    *,
+    to_assistant: bool = False,
 ) -> tuple[list[ScenePiece], str]:
     """The pieces of messages as scenes, and who annotated them: a model or rules."""
     found: list[ScenePiece] = []
     for one in said:
-        found += facts(one, speakers[one.id], people, before)
+        found += facts(one, speakers[one.id], people, before, to_assistant=to_assistant)
         before = one.text
     if not found:
         return found, "nothing new"
