@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from clawkit.assistant.memory import long_term
 from clawkit.assistant.reply import Assistant
-from clawkit.memory.being_store import BeingStore
+from clawkit.memory.being_store import BeingStore, Quota, set_quota
 from clawkit.memory.records import Scene
 from clawkit.memory.tokens import Caller
 from clawkit.store import open_store
@@ -179,6 +180,94 @@ async def test_the_embedded_default_answers_from_another_conversation(tmp_path: 
         await say(assistant, "My favourite colour is teal.", "one", origin="ask")
         reply = await say(assistant, "What is my favourite colour?", "two", origin="ask")
     assert "teal" in reply.text
+
+
+def memory_of(home: Path) -> BeingStore:
+    return BeingStore(open_store(f"sqlite:{home / 'data' / 'beings.db'}"), "none")
+
+
+@pytest.mark.parametrize(
+    ("fact", "order"),
+    [
+        ("I am going to Aberdovey in May.", "Forget what I said about Aberdovey"),
+        ("O meu número de telemóvel é 912 345 678.", "Apaga o meu número de telemóvel."),
+        ("Ich fahre im Juli nach Wien.", "Vergiss, dass ich im Juli nach Wien fahre."),
+    ],
+)
+async def test_an_order_to_forget_takes_back_what_it_names_and_is_no_memory(
+    tmp_path: Path, fact: str, order: str
+) -> None:
+    async with Assistant(config_of(tmp_path, KEYWORDS)) as assistant:
+        await say(assistant, fact, "one", origin="ask")
+        await say(assistant, "My cat is called Mogli.", "one", origin="ask")
+        reply = await say(assistant, order, "two", origin="ask")
+    with closing(memory_of(tmp_path)) as store:
+        memory = store.open(store.default())
+        assert memory.search(order).hits == ()
+        entry = memory.ledger(1)[0]
+        assert reply.text.startswith("Forgotten: “")
+        assert f"(`claw memory undo {entry.n}` brings it back)" in reply.text
+        memory.undo(entry.n, Caller())
+        (hit,) = memory.search(order).hits
+        assert hit.node.scene.action[:12] == fact[:12]
+        assert [said.text for said in memory.history(order)] == [order]
+
+
+async def test_what_many_memories_have_is_not_forgotten_at_once(tmp_path: Path) -> None:
+    async with Assistant(config_of(tmp_path, KEYWORDS)) as assistant:
+        for n in range(6):
+            await say(assistant, f"Sofia has {n + 2} red bicycles.", "one", origin="ask")
+        reply = await say(assistant, "Forget what I said about Sofia", "two", origin="ask")
+    assert "I did not forget that, because 6 memories have these words" in reply.text
+    with closing(memory_of(tmp_path)) as store:
+        assert store.open(store.default()).figures()["nodes"] == 6
+
+
+async def test_questions_and_thanks_are_history_and_no_memories(tmp_path: Path) -> None:
+    said = (
+        "I wear size 42 shoes. Thanks!",
+        "What is my shoe size?",
+        "Obrigada!",
+        "Forget the milk. My cat is called Mogli.",
+        "Can you remember that my dog is called Rex?",
+    )
+    async with Assistant(config_of(tmp_path, KEYWORDS)) as assistant:
+        for text in said:
+            await say(assistant, text, "one", origin="ask")
+    with closing(memory_of(tmp_path)) as store:
+        memory = store.open(store.default())
+        assert memory.figures()["nodes"] == 3
+        kept = {one.text for one in memory.history(limit=20) if one.role == "user"}
+        assert kept == set(said)
+        for words in ("shoe size", "cat", "dog"):
+            (hit,) = memory.search(words).hits
+            assert not {"Thanks", "Forget"} & set(hit.node.scene.action.replace("!", "").split())
+
+
+async def test_an_answer_says_that_a_password_is_not_kept_and_does_not_repeat_it(
+    tmp_path: Path,
+) -> None:
+    heard = Heard()
+    async with Assistant(config_of(tmp_path, KEYWORDS)) as assistant:
+        reply = await say(assistant, "My wifi password is Tulip77", "one", heard, origin="ask")
+    assert "Tulip77" not in reply.text
+    assert "Not kept: password (`claw being allow-secrets " in reply.text
+    assert "".join(heard.of("text")) == reply.text
+    assert heard.of("notice") == []
+
+
+async def test_an_answer_says_that_memory_is_full_and_a_question_does_not(tmp_path: Path) -> None:
+    async with Assistant(config_of(tmp_path, KEYWORDS)) as assistant:
+        await say(assistant, "My dog is called Rex.", "one", origin="ask")
+        with closing(memory_of(tmp_path)) as store, store.database.registry(write=True) as unit:
+            set_quota(unit, store.default().n, Quota(memories=1))
+        full = await say(assistant, "My cat is called Mogli.", "two", origin="ask")
+        asked = await say(assistant, "What is my dog called?", "three", origin="ask")
+    assert "Memory is full: " in full.text
+    assert "this was not kept" in full.text
+    assert "out of reach" not in full.text
+    assert "Rex" in asked.text
+    assert "emory is full" not in asked.text
 
 
 async def test_a_locked_memory_does_not_hold_up_an_answer(

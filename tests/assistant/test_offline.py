@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from clawkit.assistant import token_estimate
 from clawkit.assistant.offline.model import INTRODUCTION, NOT_FOUND, Offline, answer_to
-from clawkit.assistant.offline.statements import to_reader
-from clawkit.assistant.prompt import EARLIER, REMEMBERED
+from clawkit.assistant.offline.statements import Statement, to_reader, told
+from clawkit.assistant.prompt import EARLIER, FORGOTTEN, ONLY_HERE, REMEMBERED
 from clawkit.models.protocol import (
     Finished,
     Message,
@@ -161,6 +161,74 @@ def test_the_later_word_counts_and_the_earlier_one_is_quoted(
     assert ask(before, after, question) == f"{now} (Earlier: “{before}”)"
 
 
+CHANGED = [
+    ("Mum takes warfarin 3 mg in the evening.",
+     "Mum's warfarin is stopped, she is on apixaban now.", "How much warfarin does Mum take?"),
+    ("My phone number is 912 345 678.",
+     "I changed my number, it's now 934 555 210.", "What's my phone number?"),
+    ("Duarte works at Bosch.",
+     "Duarte quit Bosch, he starts at Farfetch in December.", "Where does Duarte work?"),
+    ("We are going to Rome in December.", "The Rome trip was cancelled.",
+     "When are we going to Rome?"),
+    ("The meeting with Almeida is tomorrow at 11.", "The meeting was postponed to Monday.",
+     "When is the meeting with Almeida?"),
+    ("The boiler man is coming on Thursday.", "The boiler man can't do Thursday, Friday instead.",
+     "When is the boiler man coming?"),
+    ("O meu número de telemóvel é 912 345 678.", "Mudei de número: agora é o 934 555 210.",
+     "Qual é o meu número de telemóvel?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "question"), CHANGED)
+def test_what_says_that_it_has_changed_in_other_words_is_told_first(
+    before: str, after: str, question: str
+) -> None:
+    noise = ("The garden needs water.", "I like long walks.", "Tom's car is red.")
+    answer = ask(before, *noise, after, *noise, question)
+    assert answer.endswith(f" (Earlier: “{before}”)")
+    assert told(Statement(after, after)) in answer
+    assert "garden" not in answer
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "question"),
+    [
+        ("I'm having dinner with Sofia and Tiago tomorrow.",
+         "Sofia can't make it after all, just Tiago.", "Who am I having dinner with tomorrow?"),
+        ("new_checkout flag on for 10% in prod", "rolled back new_checkout, off again",
+         "is new_checkout on in prod?"),
+    ],
+)  # fmt: skip
+def test_what_was_said_later_on_the_same_matter_is_told_beside(
+    before: str, after: str, question: str
+) -> None:
+    assert ask(before, "I like tea.", after, question).endswith(f" (Later: “{after}”)")
+
+
+def test_where_several_are_told_each_has_its_day() -> None:
+    system = (
+        f"{REMEMBERED}\n- User: 2026-10-05 — Mum takes warfarin 3 mg in the evening.\n"
+        "- User: 2026-11-09 — Mum's warfarin is stopped, she is on apixaban now."
+    )
+    assert ask("Hi", "How much warfarin does Mum take?", system=system) == (
+        "You said on 2026-11-09: “Mum's warfarin is stopped, she is on apixaban now.”"
+        " (Earlier: “Mum takes warfarin 3 mg in the evening.” on 2026-10-05)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "expected"),
+    [
+        ("Mum's not allergic to penicillin by the way, that was Frank. Mum's allergy is codeine.",
+         "What is Mum allergic to?", "codeine"),
+        ("Grab rails in. The chap was called Dave, lovely, drank four cups of tea.",
+         "Who put up the grab rails?", "Dave"),
+    ],
+)  # fmt: skip
+def test_the_whole_piece_of_a_message_is_told(said: str, question: str, expected: str) -> None:
+    assert expected in ask(said, "The garden needs water.", question)
+
+
 def test_a_sentence_that_goes_on_about_the_one_before_is_told_with_it() -> None:
     talk = ("My favorite color is blue.", "Actually, it's green.", "What's my favorite color?")
     assert ask(*talk) == "Your favorite color is blue. Actually, it's green."
@@ -206,6 +274,59 @@ def test_what_is_to_be_forgotten_is_not_answered_from() -> None:
     assert ask(*again, "What's my favorite color?") == "Your favorite color is red."
 
 
+def test_a_card_number_is_not_repeated() -> None:
+    answer = ask("Oi", "O meu cartão multibanco é 4111 1111 1111 1111 e o PIN é 2290.")
+    assert answer.startswith("Noted: “O meu cartão multibanco é [")
+    assert "4111" not in answer
+    assert "2290" not in answer
+
+
+@pytest.mark.parametrize(
+    ("told", "order"),
+    [
+        ("O meu número de telemóvel é 912 345 678.", "Apaga o meu número de telemóvel."),
+        ("Vou jantar com a Sofia.", "Esquece o que eu disse sobre a Sofia."),
+        ("Meine Adresse ist Hauptstraße 5.", "Lösche meine Adresse."),
+        ("Ich fahre im Juli nach Wien.", "Vergiss, dass ich im Juli nach Wien fahre."),
+        ("Ana vive en Cádiz.", "Olvida lo que dije sobre Ana."),
+        ("Paul habite à Lyon.", "Oublie ce que j'ai dit sur Paul."),
+        ("Marco lavora a Torino.", "Dimentica quello che ho detto su Marco."),
+        ("Jan woont in Utrecht.", "Vergeet wat ik over Jan gezegd heb."),
+    ],
+)
+def test_an_order_to_forget_is_understood_in_many_languages(told: str, order: str) -> None:
+    assert ask(told, order).startswith("I won't use that any more here: “")
+    assert ask(told, order, "What do you know about me?").startswith("I found nothing yet")
+
+
+def test_what_memory_forgot_is_told() -> None:
+    done = "Forgotten: “I like tea.” (`claw memory undo 3` brings it back)."
+    assert ask("Hi", "Forget that I like tea", system=f"Be kind.\n\n{FORGOTTEN} {done}") == done
+
+
+def test_a_conversation_of_its_own_is_not_said_to_be_in_memory() -> None:
+    told, order = "My favorite color is blue.", "Forget my favorite color."
+    for said in ((told, order), (told, "Who won the cup?"), ("Hi", "What do you know about me?")):
+        answer = ask(*said, system=f"Be kind.\n\n{ONLY_HERE}")
+        assert "this conversation only" in answer
+        assert "`claw memory" not in answer
+
+
+def test_what_was_said_on_the_days_of_a_question_is_told() -> None:
+    today = datetime.now().astimezone().date()
+    last_week, long_ago = today - timedelta(days=7), today - timedelta(days=60)
+    system = (
+        f"{REMEMBERED}\n- User: {long_ago} — The roof leaks.\n"
+        f"- User: {last_week} — Mum had a fall.\n- User: {last_week} — Grace came."
+    )
+    assert ask("Hi", "What happened last week?", system=system).splitlines() == [
+        "From then:",
+        f"- You said on {last_week}: “Mum had a fall.”",
+        f"- You said on {last_week}: “Grace came.”",
+    ]
+    assert "You like tea." in ask("I like tea.", "What did I tell you today?", system=system)
+
+
 def test_telling_and_asking_in_one_message() -> None:
     answer = ask("I like tea.", "My name is Anna. What's my name? What do I like?")
     assert answer == "Got it: your name is Anna. Your name is Anna. You like tea."
@@ -221,6 +342,24 @@ def test_telling_and_asking_in_one_message() -> None:
         ("我住在上海。", "Noted: “我住在上海。”."),
         ("asdf qwer", "Noted: “asdf qwer”."),
         ("I like you.", "Noted: “I like you”."),
+        ("Correction: my shoe size is 42.", "Got it: your shoe size is 42."),
+        ("Enganei-me.", "Noted: “Enganei-me”."),
+        ("I figli stanno bene.", "Noted: “I figli stanno bene”."),
+        (
+            "Mi ha chiamato Anna. I figli la amano.",
+            "Noted: “Mi ha chiamato Anna”; “I figli la amano”.",
+        ),
+        (
+            "A Leonor enganou-se, deu-me o livro errado.",
+            "Noted: “A Leonor enganou-se, deu-me o livro errado”.",
+        ),
+        ("We gaan naar Rome.", "Noted: “We gaan naar Rome”."),
+        ("My wifi password is Tulip77", "Got it: your wifi password is [password]."),
+        ("That's wrong, my shoe size is 43.", "Got it: your shoe size is 43."),
+        (
+            "cause: wal not archived. fix: archive_command",
+            "Got it: cause: wal not archived; “fix: archive_command”.",
+        ),
     ],
 )
 def test_what_is_stated_is_acknowledged_and_what_is_not_understood_is_quoted(
@@ -313,6 +452,10 @@ def test_instructions_assistant_and_tools_are_not_the_person() -> None:
         ("Hello!", "Hello!"),
         ("Guten Tag", "Hello!"),
         ("thanks a lot", "You're welcome."),
+        ("Thanks love", "You're welcome."),
+        ("Thanks, you're a star.", "You're welcome."),
+        ("Obrigada!", "You're welcome."),
+        ("Grazie mille", "You're welcome."),
         ("help", "Tell me something to remember"),
         ("What can you do?", "Tell me something to remember"),
         ("Who are you?", "not a language model"),

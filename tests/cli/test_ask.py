@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -101,6 +102,21 @@ def test_what_is_piped_in_beside_a_message_goes_along_as_a_file(home: Path) -> N
         sent = json.dumps(server.last.json["messages"][-1])
         assert "data:image/png;base64," in sent
     assert "stdin.png" in str(store(home).show(store(home).list_sessions()[0].key))
+
+
+def test_a_loop_that_reads_a_file_line_by_line_loses_none(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("one\ntwo\nthree\n")
+    with scripted_openai([Say("ok")] * 4) as server:
+        use_provider(home, server.url)
+        loop = f'while read -r line; do {shlex.join(CLAW)} ask "$line"; done < lines'
+        done = subprocess.run(
+            ("sh", "-c", loop), cwd=tmp_path, env=environment(), capture_output=True, check=False
+        )
+        assert done.stdout == b"ok\nok\nok\n"
+        with (tmp_path / "lines").open("rb") as file:
+            whole = (*CLAW, "ask", "What is in it?")
+            subprocess.run(whole, stdin=file, env=environment(), check=True, capture_output=True)
+        assert "three" in json.dumps(server.last.json["messages"][-1])
 
 
 def test_a_pipe_that_stays_open_and_says_nothing_is_not_waited_for(home: Path) -> None:

@@ -215,6 +215,8 @@ class LoopState:
         self.model = ""
         self.reason: StopReason = "end"
         self.limit: Limit = ""
+        self.not_kept: list[str] = []
+        """What memory said when it was to keep this."""
 
     @property
     def is_shown_in_part(self) -> bool:
@@ -301,6 +303,7 @@ class ReplyPipeline:
                 text, picked = self._cleaned(exchange)
                 exchange.send(picked.media)
                 problem = await self._save(exchange, exchange.new, exchange.reason)
+                text = self._with_problems(text, exchange)
         silent = not (text or picked.media or problem)
         return AssistantReply(
             _nothing_said(exchange.reason) if silent else text,
@@ -372,9 +375,17 @@ class ReplyPipeline:
             await self._assistant.long_term.keep(
                 tuple(TurnMessage(role, text, time.time()) for role, text in said if text.strip()),
                 self._context.session_key,
-                self._callbacks.problem,
+                exchange.not_kept.append if self._is_offline else self._callbacks.problem,
             )
         return ""
+
+    def _with_problems(self, text: str, exchange: LoopState) -> str:
+        """The answer with what memory did not keep: one that says "Got it" has to say that, too."""
+        for problem in exchange.not_kept:
+            more = f"\n\n{problem[:1].upper()}{problem[1:]}"
+            self._callbacks.text(more)
+            text += more
+        return text
 
     async def _in_time(self, exchange: LoopState) -> None:
         seconds = self._config.assistant.timeout
@@ -561,8 +572,10 @@ class ReplyPipeline:
         if not history.whole:
             oldest = history.messages[0].id if history.messages else None
             recalled = await self._turn.search(self._context.text, outside=oldest)
-        remembered = ()
+        remembered, forgotten = (), ""
         if self._remembers:
+            if self._is_offline:
+                forgotten = await self._forget_in_memory()
             remembered = await self._assistant.long_term.recall(
                 self._context.text, self._context.session_key, self._callbacks.problem
             )
@@ -572,13 +585,28 @@ class ReplyPipeline:
             summary=history.summary,
             recalled=recalled,
             remembered=remembered,
+            only_here=not self._remembers,
+            forgotten=forgotten,
             asked=self._context.text,
         )
         return Prompt(system, messages, specs, self._config.model.max_tokens)
 
+    @property
+    def _is_offline(self) -> bool:
+        return all(model.name == "offline" for model in self._models)
+
+    async def _forget_in_memory(self) -> str:
+        """Forget what the message clearly names; says what, or why not. A model is not obeyed so:
+        "delete the last line" may mean its work.
+        """
+        from clawkit.assistant.offline.statements import orders_to_forget
+
+        named = orders_to_forget(self._context.text)
+        return await self._assistant.long_term.forget(named, self._callbacks.problem)
+
     async def _specs(self) -> tuple[ToolSpec, ...]:
         """The tools for the model; the embedded default calls none, so none are started for it."""
-        if all(model.name == "offline" for model in self._models):
+        if self._is_offline:
             return ()
         toolbox = self._assistant.toolbox
         specs = await toolbox.specs(self._callbacks.answers)

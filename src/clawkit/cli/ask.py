@@ -103,7 +103,7 @@ class AskRequest(Struct, frozen=True):
         typer.Argument(
             metavar="MESSAGE",
             help="What to ask; `-` reads it from standard input. "
-            "What is piped in beside a message goes along as a file.",
+            "What is piped in beside a message goes along as a file; `</dev/null` in loops.",
         ),
     ] = None
     session: Annotated[
@@ -258,7 +258,8 @@ def _message(question: AskRequest) -> tuple[str, bytes]:
     if message == "-" or (message is None and not attached and _is_piped()):
         message, piped = _read_text(), b""
     else:
-        piped = sys.stdin.buffer.read(_most() + 1) if _is_piped() and _begins() else b""
+        goes_along = _is_piped() and not _is_read_by_another() and _begins()
+        piped = sys.stdin.buffer.read(_most() + 1) if goes_along else b""
     if not (message or "").strip() and not attached:
         raise SettingsError(
             'there is no message: claw ask "…", or a text on standard input'
@@ -283,6 +284,14 @@ def _is_piped() -> bool:
     except OSError:
         return False
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+
+
+def _is_read_by_another() -> bool:
+    """Whether somebody has read a part of the file: `while read … done < file` goes on with it."""
+    try:
+        return os.lseek(0, 0, os.SEEK_CUR) > 0
+    except OSError:  # a pipe has no place
+        return False
 
 
 def _most() -> int:

@@ -176,10 +176,13 @@ def listen(
     caller: Caller,
     sieve: SecretFilter,
 ) -> bool:
-    """Keep what was said, without the secrets that the sieve finds; says if a patrol is due."""
+    """Keep what was said to an assistant, without the secrets that the sieve finds.
+
+    Says if a patrol is due.
+    """
     now = store.clock()
     run = PatrolContext(store.limited, being.n, now, caller, store.embedder)
-    hear(run, sieve.messages(messages, caller, now))
+    hear(run, sieve.messages(messages, caller, now), to_assistant=True)
     with store.database.read(being.n) as unit:
         waiting = notes.count(unit, "scene")
     due = waiting >= ENOUGH_FOR_PATROL

@@ -55,6 +55,10 @@ class MemoryBackend(Protocol):
         """
         ...
 
+    def forget(self, named: str) -> str:
+        """Take back what a person clearly names; says what, or why not, or nothing."""
+        ...
+
     def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:
         """Past messages that contain a text, as lines."""
         ...

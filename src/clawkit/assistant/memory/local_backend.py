@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from clawkit.assistant.memory.backend import RecalledMemory, TurnMessage
-from clawkit.errors import ClawError
+from clawkit.assistant.offline.statements import is_everything, is_taken_back
+from clawkit.errors import ClawError, QuotaError
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.display_text import shown, told
 from clawkit.memory.intake import listen
+from clawkit.memory.patrol.scenes import what_tells
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.store import jobs
 from clawkit.memory.tokens import Caller
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 _RECALLED = 3
 _PERSON = "user"
+_LOOKED_AT = 50
+_MOST_FORGOTTEN = 5
+"""Memories that one order may take back, as many as an answer can name."""
 _SETTLING = 10.0
 _log = logging.getLogger("clawkit.assistant")
 
@@ -48,9 +53,30 @@ class LocalMemory:
         messages = [ConversationMessage(one.role, one.text, one.at) for one in said]
         sieve = self._memory.sieve()
         caller = Caller(conversation=session)
-        if listen(self._store, self._memory.being, messages, caller, sieve):
+        try:
+            due = listen(self._store, self._memory.being, messages, caller, sieve)
+        except QuotaError:
+            if any(what_tells(one.text) for one in said if one.role == "user"):
+                raise
+            return ""
+        if due:
             self._store.worker.start()
         return sieve.said()
+
+    def forget(self, named: str) -> str:
+        found = self._memory.search(named, limit=_LOOKED_AT).hits if named else ()
+        nodes = [hit.node for hit in found if is_taken_back(hit.node.scene.action, named)]
+        if not nodes or is_everything(named):
+            return ""
+        if len(nodes) > _MOST_FORGOTTEN:
+            return (
+                f"I did not forget that, because {len(nodes)} memories have these words: `claw "
+                "memory search` shows their ids, `claw memory retract ID` takes one back."
+            )
+        self._memory.retract([node.id for node in nodes], Caller(), "forgotten on request")
+        listed = "; ".join(f"“{shown(node.scene.action, 200)}”" for node in nodes)
+        undo = f"`claw memory undo {self._memory.ledger(1)[0].n}` brings it back"
+        return f"Forgotten: {listed} ({undo})."
 
     def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:
         found = self._memory.history(query, date_from or None, date_to or None, limit)

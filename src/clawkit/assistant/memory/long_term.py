@@ -10,12 +10,12 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clawkit.assistant.memory.backend import MOST_FOUND, MemoryBackend, RecalledMemory, TurnMessage
 from clawkit.assistant.toolbox.tool_source import CallResult, own_result
-from clawkit.errors import ClawError, ToolExecutionError
+from clawkit.errors import ClawError, QuotaError, ToolExecutionError
 from clawkit.models.protocol import ToolCall
 from clawkit.settings import seconds_in
 from clawkit.wire.threads import Workers
@@ -65,6 +65,11 @@ class LongTermMemory:
         if notice:
             tell(f"memory: {notice}")
 
+    async def forget(self, named: Sequence[str], tell: Tell) -> str:
+        """Take back what a person names; says what was done."""
+        done = [await self._tried(lambda being, one=one: being.forget(one), tell) for one in named]
+        return " ".join(filter(None, done))
+
     async def search_history(self, call: ToolCall) -> CallResult:
         """The tool `search_history`, for the model."""
         started = time.monotonic()
@@ -91,6 +96,8 @@ class LongTermMemory:
     async def _tried(self, work: Work[T], tell: Tell) -> T | None:
         try:
             return await self._done(work, seconds_in(os.environ, PATIENCE, _USUAL_PATIENCE))
+        except QuotaError as error:
+            tell(f"memory is full: {error}")
         except ClawError as error:
             tell(f"memory is out of reach: {error}")
         except TimeoutError as error:

@@ -109,6 +109,7 @@ _DATE = re.compile(
     r"^(?:what|which|welche|quel|qué|der wievielte)\w*\b.*?(?:day|date|tag|datum|jour|día|ist)\b",
     re.IGNORECASE,
 )
+_ABOUT_PEOPLE = re.compile(r"\b(?:I|we|you|ich|wir|du|je|tu|yo|eu|io)\b", re.IGNORECASE)
 _COUNT = re.compile(r"^(?:how many days|wie ?viele? tage)\b", re.IGNORECASE)
 _DAYS = (
     "day days date weekday today tag tage bis zum datum wochentag heute jour sommes dia welcher"
@@ -122,6 +123,8 @@ def tell_date(text: str) -> str | None:
     now = datetime.now().astimezone()
     if _TIME.match(text):
         return f"It is {now:%H:%M} ({now:%Z}), {_day(now.date())}."
+    if _ABOUT_PEOPLE.search(text):
+        return None
     counted = _COUNT.match(text)
     if not counted and not _DATE.match(text.lstrip("¿ ")):
         return None

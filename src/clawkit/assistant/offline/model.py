@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import pairwise
@@ -26,20 +27,23 @@ from clawkit.assistant.offline.statements import (
     find,
     inline,
     is_taken_back,
+    later,
     nearest,
     read,
     statements,
     told,
 )
-from clawkit.assistant.prompt import EARLIER, REMEMBERED
+from clawkit.assistant.prompt import EARLIER, FORGOTTEN, ONLY_HERE, REMEMBERED
 from clawkit.models.protocol import Event, Finished, Image, Prompt, TextDelta, Usage
+from clawkit.text.remarks import is_thanks
+from clawkit.text.spoken_secrets import remove_secrets
 from clawkit.text.tokenizer import content, sentences, terms
 
 INTRODUCTION = (
     "(I am Clawkit's offline assistant, not a language model: I remember what you tell me "
     "and answer from it. For a real model, run `claw setup`.)"
 )
-NOT_FOUND = "I recall nothing that answers this; `claw memory` lists what memory keeps."
+NOT_FOUND = "I recall nothing that answers this."
 NEEDS_A_MODEL = "I can't do that: it needs a language model, which `claw setup` connects."
 
 _ABLE = (
@@ -51,17 +55,12 @@ _GREETING = (
     r"(?:hi|hello|hey|hallo|moin|bonjour|salut|hola|你好|こんにちは"
     r"|good (?:morning|afternoon|evening)|guten (?:tag|morgen|abend))(?: there| again)?"
 )
-_THANKS = (
-    r"(?:ok,? |great,? )?(?:many )?(?:thanks?(?: you)?|danke(?: schön)?|merci|gracias|谢谢"
-    r"|ありがとう)(?: a lot| so much| very much)?"
-)
 _WHO_ARE_YOU = (
     r"(?:who|what|which model) are you|wer bist du|are you (?:an? )?(?:\w+ )?(?:ai|bot|human|real"
     r"|model|llm|chatgpt|claude)"
 )
 _SMALL_TALK = {
     _GREETING: "Hello! Tell me something to remember, or ask me about what you told me.",
-    _THANKS: "You're welcome.",
     r"(?:good)?bye|see you(?: later)?|good night|tschüss|ciao|au revoir|adiós|再见": "Goodbye!",
     r"ok(?:ay)?|yes|no|sure|great|perfect|cool|nice|ja|nein|oui|non|sí|test": "All right.",
     r"how are you(?: doing)?|how['’]s it going|wie geht(?:['’]s| es dir)": "Fine, thank you.",
@@ -81,7 +80,9 @@ _SUMMARIZE = re.compile(
 _FEW_WORDS = re.compile(r"(?:\S+\s*){1,3}|\s+")
 _LINE = re.compile(r"^- (User: |Noted: |Assistant: |Tool: |Open question: |)(?!<attachment)(.+)$")
 _DATED = re.compile(r"^(\d{4}-\d\d-\d\d)[\d, -]* — (.+)$")
+_KNOWS_ONLY_THIS = "I know this conversation only; `share = true` under [memory] lets me know more."
 _RETRACT = "`claw memory` shows its id, `claw memory retract ID` takes it back."
+_REMOVED = re.compile(r"\[removed: ([a-z0-9-]+)\]")
 _SEARCHED = 2_000_000
 """Characters of a file in which answers are looked for."""
 _EXTRACTED = 5
@@ -89,7 +90,7 @@ _EXTRACTED = 5
 _LONGEST_QUOTE = 400
 _MOST_ACKNOWLEDGED = 5
 _MOST_QUESTIONS = 5
-_MOST_EARLIER = 2
+_MOST_ASIDE = 2
 _MOST_CLOSE = 3
 _MOST_LISTED = 30
 
@@ -101,6 +102,10 @@ class Conversation(Struct, frozen=True):
     heard: tuple[Statement, ...]
     attached_before: tuple[Attached, ...]
     is_first: bool
+    is_all: bool
+    """Whether nothing is remembered beyond it."""
+    forgotten: str
+    """What memory forgot at the last message."""
 
 
 class Offline:
@@ -138,6 +143,15 @@ def answer_to(prompt: Prompt) -> str:
         heard,
         tuple(file for message in reversed(messages) for file in message.files),
         is_first=not spoke and EARLIER not in prompt.system,
+        is_all=ONLY_HERE in prompt.system.split("\n\n"),
+        forgotten=next(
+            (
+                part.removeprefix(f"{FORGOTTEN} ")
+                for part in prompt.system.split("\n\n")
+                if part.startswith(f"{FORGOTTEN} ")
+            ),
+            "",
+        ),
     )
     answer = " ".join(filter(None, _parts(conversation)))
     if conversation.is_first and INTRODUCTION.strip("()") not in answer:
@@ -181,6 +195,8 @@ def _parts(conversation: Conversation) -> Iterator[str]:
 
 
 def _small_talk(text: str) -> str:
+    if is_thanks(text):
+        return "You're welcome."
     bare = text.strip("¡¿ !.?,").lower()
     return next((said for form, said in _SMALL_TALK.items() if re.fullmatch(form, bare)), "")
 
@@ -188,10 +204,12 @@ def _small_talk(text: str) -> str:
 def _to_sentences(text: str, conversation: Conversation) -> Iterator[str]:
     """Acknowledge what the message states, then answer what it asks."""
     said = [read(one) for one in sentences(text) if not _small_talk(one)]
-    yield _acknowledged([one for one in said if one.kind == "state"])
+    # What an answer repeats may be read by others, and memory takes it out as well.
+    shown = _REMOVED.sub(r"[\1]", remove_secrets(text)[0])
+    yield _acknowledged([one for one in map(read, sentences(shown)) if _is_told(one)])
     for one in said:
         if one.kind == "forget":
-            yield _forgotten(one.text, statements(conversation.heard))
+            yield conversation.forgotten or _forgotten(one.text, conversation)
     asked = [one.said for one in said if one.kind == "ask"][:_MOST_QUESTIONS]
     known = statements((*conversation.heard, Statement(text, text))) if asked else []
     yield from dict.fromkeys(_answer(one, known, conversation) for one in asked)
@@ -199,6 +217,10 @@ def _to_sentences(text: str, conversation: Conversation) -> Iterator[str]:
         yield NEEDS_A_MODEL
     if not said:
         yield _small_talk(sentences(text)[0])
+
+
+def _is_told(one: Sentence) -> bool:
+    return one.kind == "state" and not _small_talk(one.said)
 
 
 def _acknowledged(stated: Sequence[Sentence]) -> str:
@@ -211,13 +233,18 @@ def _acknowledged(stated: Sequence[Sentence]) -> str:
     return f"{head}: {'; '.join(got[:_MOST_ACKNOWLEDGED])}{rest}."
 
 
-def _forgotten(named: str, known: Sequence[Statement]) -> str:
+def _forgotten(named: str, conversation: Conversation) -> str:
+    known = statements(conversation.heard)
     gone = [inline(one) for one in known if is_taken_back(one.text, named)]
     if gone:
         listed = "; ".join(gone[-_MOST_ACKNOWLEDGED:])
-        return f"I won't use that any more here: {listed}. Memory still has it: {_RETRACT}"
+        where = f"Memory still has it: {_RETRACT}"
+        if conversation.is_all:
+            where = "It was said in this conversation only, which `claw sessions` lists."
+        return f"I won't use that any more here: {listed}. {where}"
     closest = _closest(nearest(named, known))
-    return f"I found nothing like that to forget.{f' {closest} {_RETRACT}' if closest else ''}"
+    how = "" if conversation.is_all else f" {_RETRACT}"
+    return f"I found nothing like that to forget.{f' {closest}{how}' if closest else ''}"
 
 
 def _answer(question: str, known: Sequence[Statement], conversation: Conversation) -> str:
@@ -225,14 +252,27 @@ def _answer(question: str, known: Sequence[Statement], conversation: Conversatio
     if computed := compute(question) or tell_date(question):
         return computed
     if _EVERYTHING.fullmatch(question.strip(" ¿?!.")):
-        return _everything(known)
+        return _everything(known, conversation)
     return (
         _quoted(last.files, question)
-        or _told(find(question, known))
+        or _told(find(question, known), known)
         or _quoted(conversation.attached_before, question)
         or _not_in(last)
+        or _of_days(question, known)
         or ("" if last.images else _closest(nearest(question, known)))
         or _not_found(conversation)
+    )
+
+
+def _of_days(question: str, known: Sequence[Statement]) -> str:
+    """What was said on the days that a question names; what has no day was said just now."""
+    from clawkit.text.calendar import day_of, fit, ranges
+
+    now = time.time()
+    asked, today = ranges(question, now), day_of(now).isoformat()
+    found = [one for one in known if asked and fit((one.when or today,), asked) > 0]
+    return (
+        "\n".join(("From then:", *(f"- {told(one, dated=True)}" for one in found))) if found else ""
     )
 
 
@@ -247,18 +287,31 @@ def _aside(one: Statement) -> str:
     return f"“{one.said.rstrip('.')}”{f' (remembered on {one.when})' if one.when else ''}"
 
 
-def _told(found: Sequence[Statement]) -> str:
-    """The newest, and what was said before it that fits as well."""
+def _told(found: Sequence[Statement], known: Sequence[Statement]) -> str:
+    """The newest that fits or says what became of it; beside it what was said earlier and later."""
     if not found:
         return ""
-    newest, *earlier = found
-    before = "; ".join(f"“{one.said}”" for one in earlier[:_MOST_EARLIER])
-    return f"{told(newest)}{f' (Earlier: {before})' if before else ''}"
+    from clawkit.memory.recall.signals import says_change
+
+    since = [one for one in later(found[0], known) if one not in found]
+    newest = next((at for at, one in enumerate(since) if says_change(one.text)), len(since))
+    order = [*since, *found]
+    after, before = order[:newest], order[newest + 1 :]
+    asides = [
+        f" ({name}: {'; '.join(map(_dated, some[:_MOST_ASIDE]))})"
+        for name, some in (("Later", after), ("Earlier", before))
+        if some
+    ]
+    return f"{told(order[newest], dated=bool(asides))}{''.join(asides)}"
 
 
-def _everything(known: Sequence[Statement]) -> str:
+def _dated(one: Statement) -> str:
+    return f"“{one.said}”{f' on {one.when}' if one.when else ''}"
+
+
+def _everything(known: Sequence[Statement], conversation: Conversation) -> str:
     if not known:
-        return "I found nothing yet in this conversation. `claw memory` lists what memory keeps."
+        return f"I found nothing yet in this conversation. {_elsewhere(conversation)}"
     lines = [f"- {told(one)}" for one in known[-_MOST_LISTED:]]
     more = len(known) - len(lines)
     rest = [f"- and {more} more from before; ask me about one of them"] if more else []
@@ -298,7 +351,12 @@ def _not_found(conversation: Conversation) -> str:
     if conversation.last.images:
         return ""
     hint = "" if conversation.is_first else " `claw setup` connects a model that can answer more."
-    return f"{NOT_FOUND}{hint}"
+    return f"{NOT_FOUND} {_elsewhere(conversation)}{hint}"
+
+
+def _elsewhere(conversation: Conversation) -> str:
+    """Where there may be more."""
+    return _KNOWS_ONLY_THIS if conversation.is_all else "`claw memory` lists what memory keeps."
 
 
 def quoted(attached: Attached, question: str) -> str:

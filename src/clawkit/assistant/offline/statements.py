@@ -1,22 +1,28 @@
 """What a person stated, asked or took back, and which statement answers a question.
 
 Sentences are told apart by how they begin and end. Answers are found by the words they share with
-the question, so this works in every language; only English statements are turned to the reader.
+the question, so this works in every language; only English statements are turned to the reader. A
+statement is a whole piece of a message, as memory keeps it: the sentence that has the words of a
+question need not be the one that has the answer.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clawkit.text.remarks import to_forget
+from clawkit.text.tables import table
 from clawkit.text.tokenizer import (
     asked,
     content,
     folded,
+    pieces,
     sentences,
     stem,
     terms,
@@ -49,8 +55,9 @@ def _pattern(*pieces: str) -> re.Pattern[str]:
 
 _LEAD = _pattern(
     r"^(?:(?:no|yes|yeah|oh|well|so|and|also|but|now|right|wait|sorry|by the way|nein|ja|ach|also",
-    r"|übrigens|non|oui|sí)[,:!]\s+|(?:please|bitte|actually|hey|hi|hello|hallo|okay|ok|btw)\b",
-    r"[,:!]?\s+)+",
+    r"|übrigens|non|oui|sí|correction|that(?:['’]s| is| was) (?:wrong|not (?:right|true))|falsch",
+    r"|korrektur|das (?:ist|war) falsch|corrección|correção|correzione|correctie)[,:!]\s+",
+    r"|(?:please|bitte|actually|hey|hi|hello|hallo|okay|ok|btw)\b[,:!]?\s+)+",
 )
 _POLITE = _pattern(r"^(?:(?:can|could|would|will) you|kannst du(?: dir)?)(?: please| bitte)?\s+")
 _REMEMBER = _pattern(
@@ -59,11 +66,7 @@ _REMEMBER = _pattern(
     r"|no olvides)\b(?: this)?|请?记住|請?記住|覚えて(?:おいて)?)",
     r"\s*[:,\uff1a\uff0c]?\s*(?:(?:that|dass|que)\s+|qu['’])?",
 )
-_FORGET = _pattern(
-    r"^(?:(?:forget|disregard|vergiss|oublie|olvida)\b|忘记|忘れて)\s*(?:(?:about|that|dass|que|bitte",
-    r"|what i (?:said|told you)(?: about)?|everything about)\s+)*",
-)
-_ALL = _pattern(r"^(?:it all|all(?: of it)?|everything|alles|tout|todo|一切)\W*$")
+_ALL = _pattern(r"^(?:it all|all(?: of it)?|everything|alles|tout|todo|tudo|tutto|всё|一切)\W*$")
 _AUX = (
     r"(?:is|are|was|were|am|do|does|did|can|could|will|would|should|has|have|ist|sind|war|heißt)\b"
 )
@@ -86,7 +89,7 @@ _REQUEST = _pattern(
     r"|explain|give|show|draw|generate|help me|fix|find|search|open|send|run|calculate|compute",
     r"|read|look|describe|compare|analy[sz]e|convert|book|order|play|delete|check|review|build|suggest",
     r"|recommend|print|repeat|say|count|sort|rewrite|remind me to|ignore|pretend|schreib|erkläre?",
-    r"|übersetze?|fasse?|zeige?|mach|suche?|écris|explique|traduis|escribe|explica|traduce)\b",
+    r"|übersetze?|fasse?|zeige?|mach|suche?|écris|explique|traduis|escribe|explica|traduce)\b(?!:)",
 )
 _GOES_ON = _pattern(r"^(?:it|he|she|they|er|sie|es|il|elle|él|ella)\b|^(?:c['’]est|i meant?)\b")
 _LONGEST_GOING_ON = 400
@@ -100,23 +103,37 @@ def read(sentence: str) -> Sentence:
     is_asked = _ASK.search(bare) is not None or _ASK_UNSPACED.search(bare) is not None
     if (remember := _REMEMBER.match(bare)) and (polite or not bare.rstrip().endswith("?")):
         return Sentence("state", bare[remember.end() :].rstrip("?") or bare, sentence)
-    if forget := _FORGET.match(bare):
-        return Sentence("forget", bare[forget.end() :], sentence)
+    if (named := to_forget(bare)) is not None:
+        return Sentence("forget", named, sentence)
     if _REQUEST.match(bare):
         return Sentence("request", bare, sentence)
     return Sentence("ask" if is_asked else "state", text, sentence)
+
+
+def orders_to_forget(text: str) -> list[str]:
+    """What a message wants forgotten, each as the message names it."""
+    return [one.text for one in map(read, sentences(text)) if one.kind == "forget"]
 
 
 def statements(messages: Iterable[Statement]) -> list[Statement]:
     """What messages state and do not take back, oldest first; of the same, what was said last."""
     found: list[Statement] = []
     for message in messages:
-        for sentence in map(read, sentences(message.text)):
-            if sentence.kind == "forget":
-                found = [one for one in found if not is_taken_back(one.text, sentence.text)]
-            elif sentence.kind != "ask" and content(sentence.text):
-                _add(found, replace(message, text=sentence.text, said=sentence.said))
+        for piece in pieces(message.text):
+            told: list[Sentence] = []
+            for sentence in map(read, sentences(piece)):
+                if sentence.kind == "forget":
+                    found = [one for one in found if not is_taken_back(one.text, sentence.text)]
+                elif sentence.kind != "ask" and content(sentence.text):
+                    told.append(sentence)
+            if told:
+                text, said = (" ".join(words) for words in zip(*map(_words, told), strict=True))
+                _add(found, replace(message, text=text, said=said))
     return found
+
+
+def _words(one: Sentence) -> tuple[str, str]:
+    return one.text, one.said
 
 
 def _add(found: list[Statement], new: Statement) -> None:
@@ -133,9 +150,13 @@ def _same(text: str) -> str:
     return text.casefold().strip(" .!")
 
 
+def is_everything(named: str) -> bool:
+    return _ALL.match(named) is not None
+
+
 def is_taken_back(text: str, named: str) -> bool:
     """Whether a statement has all the words by which something is to be forgotten."""
-    if _ALL.match(named):
+    if is_everything(named):
         return True
     words = {term for term, weight in asked(named).items() if weight > _LITTLE}
     return bool(words) and words <= _terms(text)
@@ -164,6 +185,8 @@ _SURE = 0.8
 _NEAR, _NEARER = 0.31, 0.028
 """How near a statement has to be to a question, and how much less among fewer, as recall has it."""
 _AS_NEAR = 0.12
+_SAME_MATTER = 0.4
+"""How near two statements on one matter are to each other, as recall has it."""
 
 
 def find(question: str, known: Sequence[Statement]) -> list[Statement]:
@@ -173,7 +196,7 @@ def find(question: str, known: Sequence[Statement]) -> list[Statement]:
         for term, weight in asked(_FILLER.sub(" ", question)).items()
         if term not in _QUESTION_WORDS
     }
-    fits = [_fit(one.text, weights) for one in known]
+    fits = [max(_fit(text, weights) for text in (one.text, *sentences(one.text))) for one in known]
     if not weights or not fits:
         return []
     share, persons = best = max(fits)
@@ -189,10 +212,21 @@ def nearest(question: str, known: Sequence[Statement]) -> list[Statement]:
 
     if not known:
         return []
-    vectors = builtin.shared.embed([one.text for one in known])
-    cosines = vectors @ builtin.shared.ask([question])[0]
+    cosines = builtin.shared.embed([one.text for one in known]) @ builtin.shared.ask([question])[0]
     enough = max(_NEAR - _NEARER * few(len(known)), cosines.max() - _AS_NEAR)
     return [known[at] for at in range(len(known) - 1, -1, -1) if cosines[at] >= enough]
+
+
+def later(found: Statement, known: Sequence[Statement]) -> list[Statement]:
+    """What was said after a statement on the same matter, in whatever words, the newest first."""
+    from clawkit.memory.embed import builtin
+
+    since = known[known.index(found) + 1 :]
+    if not since:
+        return []
+    vectors = builtin.shared.embed([found.text, *(one.text for one in since)])
+    cosines = vectors[1:] @ vectors[0]
+    return [one for one, near in zip(since, cosines, strict=True) if near >= _SAME_MATTER][::-1]
 
 
 def _fit(text: str, weights: dict[str, float]) -> tuple[float, int]:
@@ -216,23 +250,41 @@ def _terms(text: str) -> set[str]:
     return found | {"nam", "my"} if _NAME.match(text) else found
 
 
-_ENGLISH = "i my me we our is are am was were the a has have likes like live lives and of to with"
-_FOREIGN = "ich mein meine der das den ist und nicht je mon ma mes est le les mi es el los una que"
+_ENGLISH = (
+    "like likes live lives love loves work works i'm i've i'll i'd we're we've don't can't it's"
+)
+_FOREIGN = "mi me la ha han ik mijn een het en van met naar zijn ben heb niet je bin meine unser ja"
+_IN_OTHERS_TOO = frozenset(("i", "a", "me", "no", "so", "do", "in", "am", "an", "we"))
+"""English words that do not make a sentence English: `I figli`, `a Leonor`, `we gaan`."""
 _SWAPS = {
     "i am": "you are", "i was": "you were", "i'm": "you're", "i've": "you've", "i'd": "you'd",
     "i'll": "you'll", "i": "you", "me": "you", "my": "your", "mine": "yours", "am": "are",
     "myself": "yourself", "we": "you", "us": "you", "our": "your", "ours": "yours",
     "we're": "you're", "we've": "you've", "we'll": "you'll",
 }  # fmt: skip
-_SWAP = _pattern(r"\b(?:i (?:am|was)|(?:i|we)['’](?:m|ve|d|ll|re)|[a-z]+)\b")
+_SWAP = _pattern(r"(?<![\w-])(?:i (?:am|was)|(?:i|we)['’](?:m|ve|d|ll|re)|[a-z]+)(?![\w-])")
 _UNSAFE = _pattern(r"\b(?:you|your|yours|yourself)\b|[\"“”„«»]")
+
+
+@cache
+def _telling_languages() -> tuple[frozenset[str], frozenset[str]]:
+    """Words by which English is known, and those by which another language is."""
+    lists = table("words")["words_that_say_little"]
+    english = frozenset(lists["english"].split())
+    others = frozenset(" ".join(lists[name] for name in lists if name != "english").split())
+    own = (english - others - _IN_OTHERS_TOO) | frozenset(_ENGLISH.split())
+    return own, (others | frozenset(_FOREIGN.split())) - english
+
+
+def _is_english(text: str) -> bool:
+    words = set(re.findall(r"[\w'-]+", folded(text).replace("’", "'")))
+    own, others = map(words.intersection, _telling_languages())
+    return len(own) > 2 * len(others)
 
 
 def to_reader(text: str) -> str | None:
     """`My cat likes me` as `Your cat likes you`; None where that is not safe."""
-    words = set(re.findall(r"\w+", text.lower()))
-    english = not words.isdisjoint(_ENGLISH.split()) and words.isdisjoint(_FOREIGN.split())
-    if not english or _UNSAFE.search(text) or _REQUEST.match(text):
+    if not _is_english(text) or _UNSAFE.search(text) or _REQUEST.match(text):
         return None
     return _SWAP.sub(_swapped, text).strip().rstrip(".!").strip()
 
@@ -257,9 +309,12 @@ def inline(one: Statement | Sentence) -> str:
     )
 
 
-def told(one: Statement) -> str:
-    """A statement as a sentence; what is not the person's own, or no English, is quoted."""
-    turned = to_reader(one.text) if one.own else None
+def told(one: Statement, *, dated: bool = False) -> str:
+    """A statement as a sentence; what is not the person's own, or no English, is quoted.
+
+    So is what has to be `dated`, where its day is known.
+    """
+    turned = to_reader(one.text) if one.own and not (dated and one.when) else None
     if turned:
         return f"{turned[:1].upper()}{turned[1:]}."
     who = "You said" if one.own else "Remembered"

@@ -31,11 +31,13 @@ from clawkit.memory.patrol.transcript import (
 )
 from clawkit.memory.patrol.vectors import ahead
 from clawkit.memory.people import known
+from clawkit.memory.recall.signals import only_asks
 from clawkit.memory.records import USER, HistoryMessage, MemorySource, Note, Scene
 from clawkit.memory.store import messages as stored
 from clawkit.memory.store import notes
 from clawkit.store.database import Unit, keepable
 from clawkit.text.calendar import day_of, resolved
+from clawkit.text.remarks import is_thanks, to_forget
 from clawkit.text.tables import table, unbroken
 from clawkit.text.tokenizer import pieces, sentences, terms
 
@@ -51,6 +53,17 @@ _RELATION = re.compile(
 
 
 _USUAL_IMPORTANCE = 0.5
+_TELLING_QUESTION = re.compile(
+    r"remember (?:that|this|my|the)|note that|keep in mind|merk\w*|recuerda|retiens|souviens"
+    r"|ricorda|lembra|onthou|запомни|记住|覚えて|기억해"
+    r"|did (?:i|you) (?:tell|mention|hear|know)|have i (?:told|mentioned)|guess (?:what|who)"
+    r"|hab\w* ich \w* ?(?:schon )?(?:erzählt|gesagt)|wusstest du|weißt du schon"
+    r"|sab[íi]as que|te (?:dije|conté|he dicho|he contado)|t['’]ai(?:-je)? (?:déjà )?dit"
+    r"|savais-tu|tu savais|lo sapevi|sapevi che|ti ho (?:già )?(?:detto|raccontato)"
+    r"|já te (?:disse|contei)|wist je",
+    re.IGNORECASE,
+)
+"""A question that tells something: "Can you remember that …?", "Did you know that …?"."""
 
 
 class ScenePiece(msgspec.Struct, frozen=True):
@@ -61,14 +74,24 @@ class ScenePiece(msgspec.Struct, frozen=True):
 
 
 def message_pieces(
-    said: HistoryMessage, speaker: str, people: Collection[str], before: str = ""
+    said: HistoryMessage,
+    speaker: str,
+    people: Collection[str],
+    before: str = "",
+    *,
+    to_assistant: bool = False,
 ) -> list[ScenePiece]:
-    """The pieces of one message, in their order; `before` is what was said before it."""
+    """The pieces of one message, in their order; `before` is what was said before it.
+
+    Of what was said `to_assistant`, those that tell something.
+    """
     if said.role != "user":
         return []
     found: list[ScenePiece] = []
     day = day_of(said.at)
     for piece in pieces(own_words(said.text[:_LONGEST_MESSAGE])):
+        if to_assistant and not (piece := what_tells(piece)):
+            continue
         action, days = resolved(piece, day)
         scene = Scene(
             action=action,
@@ -92,6 +115,18 @@ def importance(text: str) -> float:
 def _weights() -> list[tuple[float, re.Pattern[str]]]:
     weights = table("importance")["weights"]
     return [(one["weight"], re.compile(unbroken(one["words"]), re.IGNORECASE)) for one in weights]
+
+
+def what_tells(piece: str) -> str:
+    """What is to be remembered of it: nothing where one only asks, thanks or wants it forgotten.
+
+    The history has all of it. Where people talk to each other a question is part of what its
+    answer tells: this is for what is said to an assistant.
+    """
+    said = [one for one in sentences(piece) if not is_thanks(one) and to_forget(one) is None]
+    if all(only_asks(one) and not _TELLING_QUESTION.search(one) for one in said):
+        return ""
+    return " ".join(said)
 
 
 def ending_of(text: str) -> str:
@@ -159,7 +194,11 @@ class _FoundScenes(msgspec.Struct, frozen=True):
 
 
 def hear(
-    run: PatrolContext, messages: Sequence[ConversationMessage], marker: str | None = None
+    run: PatrolContext,
+    messages: Sequence[ConversationMessage],
+    marker: str | None = None,
+    *,
+    to_assistant: bool = False,
 ) -> Heard:
     """Keep messages, and remember what people say in those that are new."""
     database, being, now, caller = run.database, run.being, run.now, run.caller
@@ -179,7 +218,7 @@ def hear(
         people = known(unit).names
         before = stored.last_before(unit, said[0], conversation, caller.token) if said else ""
     fresh = [one for one in after if one.id in new]
-    found, by = extract(fresh, speakers, people, run.llm, before)
+    found, by = extract(fresh, speakers, people, run.llm, before, to_assistant=to_assistant)
     notes_ = {fact: _note(fact, speakers, conversation, now, caller.token) for fact in found}
     scenes = [note.scene for note in notes_.values() if note.scene]
     embed = ahead(database, being, run.embedder, scenes, [*speakers.values()])
@@ -199,11 +238,13 @@ def extract(
     people: Collection[str],
     llm: Llm | None,
     before: str = "",
+    *,
+    to_assistant: bool = False,
 ) -> tuple[list[ScenePiece], str]:
     """The pieces of messages as scenes, and who annotated them: a model or rules."""
     found: list[ScenePiece] = []
     for one in said:
-        found += message_pieces(one, speakers[one.id], people, before)
+        found += message_pieces(one, speakers[one.id], people, before, to_assistant=to_assistant)
         before = one.text
     if not found:
         return found, "nothing new"
