@@ -98,14 +98,24 @@ def test_once_is_once_and_a_session_is_for_this_call_only(tmp_path: Path) -> Non
         assert delete(guard, 4, "/tmp/b")["method"] == "elicitation/create"
 
 
-def test_whatever_is_not_a_clear_yes_is_a_no(tmp_path: Path) -> None:
+def test_whatever_is_not_a_clear_yes_allows_nothing_and_only_a_no_is_called_one(
+    tmp_path: Path,
+) -> None:
+    said = [
+        ("allow once", "decline", "a person said no"),
+        ("allow once", "cancel", "the form was dismissed"),
+        ("yes", "accept", "no answer of a person"),
+        ("", "accept", "no answer of a person"),
+        ("deny", "accept", "a person said no"),
+    ]
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize(ELICITS)
-        for number, (decision, action) in enumerate(
-            [("allow once", "decline"), ("allow once", "cancel"), ("yes", "accept"), ("", "accept")]
-        ):
+        for number, (decision, action, why) in enumerate(said):
             answer(guard, delete(guard, number), decision, action)
-            assert "a person said no" in guard.receive()["error"]["message"]
+            assert guard.receive()["error"]["message"].count(why) == 1
+        question = delete(guard, 9)
+        guard.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}})
+        assert "no answer of a person" in guard.receive()["error"]["message"]
         assert deletions(guard) == 0
 
 

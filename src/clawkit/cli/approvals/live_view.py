@@ -23,12 +23,14 @@ from clawkit.guard.approvals_view import (
     EACH_CALL,
     Scope,
     View,
+    check_rule,
+    in_words,
     is_whole,
+    not_counted,
     policy_of,
     rule_of,
     scopes_of,
     wider_answers,
-    write_rule,
 )
 from clawkit.guard.call_display import call_lines, rows, spelled
 from clawkit.guard.pending_approvals import FOR_ALL
@@ -59,18 +61,6 @@ _SCOPE_KEYS: dict[Scope, str] = {
 }
 _READ_ON = "space: read on, to allow it"
 _KEYS = ("d deny", "j/k choose", "q quit")
-_ENDS = {
-    "once": "allowed once",
-    "session": "allowed for this session",
-    "tool": "its tool allowed for this session",
-    "always": "allowed always",
-    "deny": "denied",
-    "expired": "denied: nobody answered in time",
-    "withdrawn": "withdrawn by its client, not run",
-    "form": "answered in its client",
-    "covered": "allowed by another answer",
-    "elsewhere": "answered or withdrawn elsewhere",
-}
 
 Style = Literal["", "bold", "dim", "chosen"]
 Line = tuple[Style, str]
@@ -202,7 +192,7 @@ class ApprovalsScreen:
             at = self._asks.index(ask) + _MOVES[key]
             self._choose(self._asks[max(0, min(at, len(self._asks) - 1))])
         elif calm and key == "d":
-            self._view.answer(ask.id, "deny")
+            self._answer(ask, "deny")
         elif calm and key in (*_ANSWERS, *_SCOPES):
             self._allow(key, ask)
 
@@ -216,7 +206,7 @@ class ApprovalsScreen:
         elif key in _SCOPES:
             self._propose(ask, _SCOPES[key])
         else:
-            self._view.answer(ask.id, _ANSWERS[key])
+            self._answer(ask, _ANSWERS[key])
 
     def _propose(self, ask: Ask, scope: Scope) -> None:
         try:
@@ -237,16 +227,22 @@ class ApprovalsScreen:
         return True
 
     def _write(self, ask: Ask) -> None:
-        if ask not in self._view.asks():
-            self._note = _TOO_LATE
-            return
         try:
-            write_rule(ask, self._rule)
+            check_rule(ask, self._rule)
         except PolicyError as error:
             self._note = str(error)
         else:
-            self._note = f"The rule stands in {policy_of(ask)}."
-            self._view.answer(ask.id, "always")
+            if self._answer(ask, "always", self._rule):
+                self._note = f"The rule stands in {policy_of(ask)}."
+
+    def _answer(self, ask: Ask, answer: Answer, rule: str = "") -> bool:
+        """Answer it; whether its guard did what was said. If not, the note says so."""
+        counted = self._view.answer(ask.id, answer, rule=rule)
+        end = next((end for end in self._view.ended() if end.ask.id == ask.id), None)
+        done = counted and end is not None and not end.problem
+        if not done:
+            self._note = f"{_name(ask)}: {not_counted(end)}."
+        return done
 
     def _foot(self, width: int, now: float) -> list[Line]:
         note: list[Line] = [
@@ -272,7 +268,8 @@ class ApprovalsScreen:
 
     def _recent(self, room: int) -> list[Line]:
         ended = self._view.ended()[-max(0, room - 1) :] if room > 1 else ()
-        return [("", ""), *(("dim", f"{_name(each.ask)}  {_ENDS[each.how]}") for each in ended)]
+        told = [f"{_name(each.ask)}  {visible(in_words(each), _LONGEST_NOTE)}" for each in ended]
+        return [("", ""), *(("dim", text) for text in told)]
 
     def _list(self, room: int, now: float) -> list[Line]:
         """The questions around the chosen one."""
