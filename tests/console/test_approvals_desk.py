@@ -14,18 +14,19 @@ from typing import Any, Literal
 import pytest
 
 from clawkit.console.api import ApiError
-from clawkit.console.pages.approvals import ApprovalsDesk, GivenAnswer, ScopeOf, Waiting
+from clawkit.console.pages.approvals import ApprovalsDesk, GivenAnswer, ScopeOf, Waiting, _about
 from clawkit.guard.approvals import Answer, answer_pending
 from clawkit.guard.approvals_view import SharedView
 from clawkit.guard.audit.reader import read, was_asked
 from clawkit.guard.audit.record import AuditEntry
 from clawkit.guard.locations import approvals_socket, audit_directory
 from tests.console.conftest import claw_home
-from tests.guard.approvals import until
+from tests.guard.approvals import question, until
 from tests.guard.guarded_server import Guarded, guarded
 from tests.guard.test_prompt_rules import ELICITS, POLICY, answer, deletions
 from tests.guard.test_prompts_in_a_view import send
 
+MARK = r"\u0301"
 __all__ = ["claw_home"]
 
 
@@ -209,3 +210,18 @@ def test_a_call_that_the_edited_policy_allows_is_one_call_and_says_so(guard: Gua
     (record,) = approvals()
     assert record.get("reason") == "the policy was changed, and allows it"
     assert was_asked(record)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "about"),
+    [
+        ({"path": "/work/a", "note": "x"}, "/work/a"),
+        ({"file": "/harmless", "path": "/important"}, "/harmless · /important"),
+        ({"file": f"/{'a' * 60}", "path": "/important"}, "2 paths"),
+        ({"text": "e" + "\u0301" * 60}, f"e\u0301\u0301\u0301{MARK * 26}"),
+    ],
+)
+def test_the_list_names_all_paths_or_none_and_spells_out_what_the_card_does(
+    arguments: dict[str, Any], about: str
+) -> None:
+    assert _about(question(arguments=arguments)).startswith(about)

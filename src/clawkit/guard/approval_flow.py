@@ -481,6 +481,7 @@ class ApprovalFlow:
             servers=self._judge.servers,
             file=str(self._judge.policy.path),
             asked=time.time(),
+            local=self._judge.follows_links,
             each_call=held.rule.each_call,
             no_rule=policy.denies_below(held.rule),
         )

@@ -70,6 +70,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     file: str = ""
     asked: float = 0.0
     """When the call came, by which the list is in order."""
+    local: bool = False
+    """Whether its paths are on this machine."""
     each_call: bool = False
     """Whether an answer may count for this one call only."""
     no_rule: bool = False

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clawkit.console.api import ApiError, ConsolePage, get, post
-from clawkit.console.file_changes import FileChange, file_changes
+from clawkit.console.file_changes import FileChange, file_changes, paths_named
 from clawkit.errors import PolicyError
 from clawkit.guard.approvals import Answer, Ask
 from clawkit.guard.approvals_view import (
@@ -34,8 +34,6 @@ from clawkit.guard.call_display import call_lines, spelled
 from clawkit.guard.locations import approvals_socket
 from clawkit.guard.pending_approvals import FOR_ALL
 from clawkit.guard.policy.parser import read_policy
-from clawkit.guard.policy.readings import is_path_name
-from clawkit.text.normalization import visible
 from clawkit.wire.jsonrpc import as_object
 
 ALONE_SECONDS = 15.0
@@ -54,7 +52,7 @@ class Waiting(Struct, frozen=True):
     server: str
     tool: str
     about: str
-    """What tells it from others of its tool: a path, or the first text that it brings."""
+    """What tells it from others of its tool: its paths, or the first text that it brings."""
     client: str
     deadline: float
 
@@ -203,7 +201,9 @@ class ApprovalsDesk:
         ask = self._ask(which.id)
         call = _lines(ask)
         changes, rest = (
-            file_changes(as_object(ask.call.get("arguments")) or {}) if call else ((), {})
+            file_changes(as_object(ask.call.get("arguments")) or {}, local=ask.local)
+            if call
+            else ((), {})
         )
         lines = tuple(call_lines({**ask.call, "arguments": rest})) if changes else call
         return ShownQuestion(
@@ -290,16 +290,23 @@ def _rule_that_asked(ask: Ask) -> str:
 
 
 def _name(text: str) -> str:
-    return visible(text, _LONGEST_NAME)
+    return _short(text, _LONGEST_NAME)
 
 
 def _about(ask: Ask) -> str:
-    """The first path that a call names, else its first text, on one line; the end tells most."""
+    """All paths that a call names, or how many; else its first text, on one line."""
     arguments = as_object(ask.call.get("arguments")) or {}
-    texts = {name: value for name, value in arguments.items() if isinstance(value, str)}
-    first = next((name for name in texts if is_path_name(name)), next(iter(texts), ""))
-    text = texts.get(first, "")
-    if len(text) <= _LONGEST_ABOUT:
-        return visible(text)
-    half = _LONGEST_ABOUT // 2
-    return f"{visible(text[:half])}…{visible(text[-half:])}"
+    paths = paths_named(arguments)
+    if len(paths) > 1:
+        together = " · ".join(spelled(path) for path in paths)
+        return together if len(together) <= _LONGEST_ABOUT else f"{len(paths)} paths"
+    texts = [value for value in arguments.values() if isinstance(value, str)]
+    return _short((paths or texts or [""])[0], _LONGEST_ABOUT)
+
+
+def _short(text: str, longest: int) -> str:
+    """A text spelled out; of a long one its beginning and its end, which tells most."""
+    if len(text) <= longest:
+        return spelled(text)
+    half = longest // 2
+    return f"{spelled(text[:half])}…{spelled(text[-half:])}"
