@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from clawkit.cli.commands import AsJson, Project
+from clawkit.cli.commands import AsJson, Project, refuse_guarded_servers
 from clawkit.cli.output import print_json
 from clawkit.cli.tables import at_home, print_rows
 from clawkit.guard.profiles.prospect import (
@@ -72,6 +72,7 @@ def unwrap(
     as_json: AsJson = False,
 ) -> None:
     """Take the guard away again and put the entry back as it was."""
+    refuse_guarded_servers()
     _check(server, everything=everything)
     report = unwrap_servers(server, _scope(client, project), dry_run=dry_run)
     _finish(report, None, dry_run=dry_run, as_json=as_json)

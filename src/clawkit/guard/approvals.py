@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from clawkit.system.locks import try_lock
+from clawkit.system.watchdog import is_guarded
 
 if TYPE_CHECKING:
     import socket as sockets
@@ -227,15 +228,27 @@ def unusable(path: Path) -> str:
 
 def same_user(connection: sockets.socket) -> bool:
     """Whether the other end runs as this user; the socket's folder is closed to others anyway."""
+    found = _peer(connection)
+    return found is None or found[1] == os.getuid()
+
+
+def peer_process(connection: sockets.socket) -> int:
+    """The process at the other end; 0 where the system does not say."""
+    found = _peer(connection)
+    return 0 if found is None else found[0]
+
+
+def _peer(connection: sockets.socket) -> tuple[int, int] | None:
+    """The process and the user at the other end; None where the system does not say."""
     import socket
     import struct
 
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
-        return True
+        return None
     layout = struct.Struct("3i")
-    found = connection.getsockopt(socket.SOL_SOCKET, option, layout.size)
-    return layout.unpack(found)[1] == os.getuid()
+    pid, uid, _ = layout.unpack(connection.getsockopt(socket.SOL_SOCKET, option, layout.size))
+    return pid, uid
 
 
 def _connect(path: Path) -> sockets.socket | None:
@@ -247,7 +260,8 @@ def _connect(path: Path) -> sockets.socket | None:
     with suppress(OSError):  # nobody listens there
         connection.settimeout(_PATIENCE)
         connection.connect(os.fspath(path))
-        if same_user(connection):
+        # A guarded server that listens there would answer for a person.
+        if same_user(connection) and not is_guarded(peer_process(connection)):
             return connection
     connection.close()
     return None

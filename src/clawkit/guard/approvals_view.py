@@ -36,6 +36,7 @@ from clawkit.guard.approvals import (
     call_digest,
     has_window,
     look,
+    peer_process,
     same_user,
     send_answer,
     unusable,
@@ -46,6 +47,7 @@ from clawkit.guard.locations import policy_file
 from clawkit.guard.policy.call import Call
 from clawkit.system.files import make_private
 from clawkit.system.locks import try_lock
+from clawkit.system.watchdog import is_guarded
 
 CAPACITY = 100
 _CONNECTIONS = 2 * CAPACITY
@@ -79,6 +81,7 @@ def is_whole(ask: Ask) -> bool:
     return call_digest(ask.call) == ask.digest
 
 
+GUARDED = "a guarded server may not answer for a person: use a terminal of your own"
 EACH_CALL = "the rule that asks wants to be asked about each such call"
 """Why an answer may not reach further than the call."""
 Scope = Literal["folder", "tool", "call"]
@@ -419,6 +422,8 @@ class ApprovalsView:
             connection.send(ViewReply(VERSION, problem=text))
         elif request.kind == "ask" and request.ask is not None:
             self._take(request.ask, connection)
+        elif self._is_guarded(connection):
+            connection.send(ViewReply(VERSION, problem=GUARDED))
         elif request.kind == "answer" and request.answer is not None:
             self._answer_for(connection, request, request.answer)
         elif request.kind == "pending":
@@ -447,6 +452,12 @@ class ApprovalsView:
         else:
             reply = ViewReply(VERSION, problem=f"the question {ask.id!r} waits already")
         connection.send(reply)
+
+    def _is_guarded(self, connection: _Connection) -> bool:
+        """Whether a guarded server, or what it started, is at the other end."""
+        asking = (one.connection for one in self._questions.values())
+        guards = {peer_process(one.end) for one in asking if one is not None} - {os.getpid()}
+        return is_guarded(peer_process(connection.end), guards)
 
     def _wants_each_call(self, id: str) -> bool:
         return any(ask.id == id and ask.each_call for ask in self.asks())
