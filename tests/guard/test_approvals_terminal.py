@@ -58,9 +58,18 @@ def digest_of(file: Path) -> str:
     return sha256(file.read_bytes()).hexdigest()
 
 
+def test_letters_from_right_to_left_stay_where_they_are_sent(
+    screen: Terminal, socket: Path
+) -> None:
+    assert "\x1b[8l" in screen.output
+    Asking(socket, question(arguments={"text": "pay \u05d0 100 200"}))
+    screen.shows("may be shown in another order", KEYS)
+
+
 def test_an_idle_view_quits_at_once(screen: Terminal) -> None:
     screen.type("q")
     assert screen.ends() == 0
+    assert screen.output.endswith("\x1b[8h")
     assert screen.is_given_back()
 
 
@@ -234,7 +243,7 @@ def test_the_frame_follows_the_size_of_the_terminal(screen: Terminal, socket: Pa
     screen.shows("a allow once", "q quit", "read_file")
     assert len(screen.screen) <= 14
     screen.resize(100, 40)
-    screen.shows("w exactly this always…   d deny", "j/k choose   q quit")
+    screen.shows("w these arguments always…   d deny", "j/k choose   q quit")
 
 
 def test_a_long_call_can_be_allowed_when_its_last_page_was_shown(

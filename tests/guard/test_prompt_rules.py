@@ -78,6 +78,16 @@ def test_characters_that_belong_to_their_neighbours_are_spelled_out_too(tmp_path
             assert hidden.encode("unicode_escape").decode() in text
 
 
+def test_a_form_says_that_letters_from_right_to_left_may_change_the_order(tmp_path: Path) -> None:
+    with guarded(tmp_path, POLICY, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        question = delete(guard, 1, "pay \u05d0 100 200 300")
+        assert "may be shown in another order" in question["params"]["message"]
+        answer(guard, question, "deny")
+        guard.receive()
+        assert "another order" not in delete(guard, 2, "pay \u00e9 100")["params"]["message"]
+
+
 def test_other_calls_go_on_while_a_person_thinks(tmp_path: Path) -> None:
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize(ELICITS)

@@ -18,7 +18,14 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clawkit.guard.call_display import call_fields, call_lines, rows, spelled
+from clawkit.guard.call_display import (
+    REORDERED,
+    call_fields,
+    call_lines,
+    has_right_to_left,
+    rows,
+    spelled,
+)
 from clawkit.guard.passages import Passage
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.rules import Rule
@@ -435,7 +442,9 @@ def question(
     for call, rule in asked:
         # Indented, no client takes it for markup in which parts are not shown.
         lines += [f"Allow this call on {visible(server, 200)}?", ""]
-        lines += [f"{_INDENT}{row}" for row in _form_rows(call)]
+        shown = list(_form_rows(call))
+        lines += [f"{_INDENT}{row}" for row in shown]
+        lines += ["", REORDERED] if has_right_to_left(shown) else []
         if rule.description:
             lines += ["", f"Rule: {visible(rule.description, 500)}"]
     for answer, text in choices.rules.items():

@@ -32,7 +32,13 @@ from clawkit.guard.approvals_view import (
     scopes_of,
     wider_answers,
 )
-from clawkit.guard.call_display import call_lines, rows, spelled
+from clawkit.guard.call_display import (
+    REORDERED,
+    call_lines,
+    has_right_to_left,
+    rows,
+    spelled,
+)
 from clawkit.guard.pending_approvals import FOR_ALL
 from clawkit.text.normalization import visible
 
@@ -57,7 +63,7 @@ _WIDER_KEYS: dict[Answer, str] = {
 _SCOPE_KEYS: dict[Scope, str] = {
     "folder": "f this tool in this folder always…",
     "tool": "T this tool always…",
-    "call": "w exactly this always…",
+    "call": "w these arguments always…",
 }
 _READ_ON = "space: read on, to allow it"
 _KEYS = ("d deny", "j/k choose", "q quit")
@@ -289,7 +295,8 @@ def _text_of(ask: Ask) -> list[str]:
     facts = (("server", ask.server), ("client", ask.client or "unknown"), ("rule", described))
     about = [f"{name}: {spelled(text)}" for name, text in facts]
     encoding = sys.stdout.encoding or "utf-8"  # what the terminal cannot show is spelled out too
-    lines = [*about, *(_lines_of(ask) or [_NOT_WHOLE]), FOR_ALL]
+    call = _lines_of(ask) or [_NOT_WHOLE]
+    lines = [*about, *call, *([REORDERED] if has_right_to_left(call) else []), FOR_ALL]
     return [line.encode(encoding, "backslashreplace").decode(encoding) for line in lines]
 
 
@@ -346,6 +353,7 @@ def _joined(parts: tuple[str, ...], width: int) -> list[str]:
 
 _REDRAWN_EVERY = 0.1
 _LONGEST_KEYS = 16
+_AS_SENT, _REORDERED = "\x1b[8l", "\x1b[8h"  # BDSM of ECMA-48: explicit, implicit
 _STYLES: dict[Style, str] = {"": "", "bold": "bold", "dim": "dim", "chosen": "reverse"}
 
 
@@ -384,7 +392,13 @@ async def _run(app: Application[int]) -> int:
     if sys.platform != "win32":
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, end, 128 + number)
-    return await app.run_async(set_exception_handler=False)
+    # Terminals that know bidirectional text show a call in the order in which it is sent.
+    app.output.write_raw(_AS_SENT)
+    try:
+        return await app.run_async(set_exception_handler=False)
+    finally:
+        app.output.write_raw(_REORDERED)
+        app.output.flush()
 
 
 def _application(screen: ApprovalsScreen) -> Application[int]:

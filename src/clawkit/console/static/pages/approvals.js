@@ -4,7 +4,7 @@ import { announce, button, counted, dialog, diff, element, emptyState, facts, fo
 
 const CALM = 600; // milliseconds in which no answer counts after the call shown changed by itself
 const NOW = { once: "Allow once", session: "Allow these arguments, this session", tool: "Allow this tool, this session" };
-const FOR_GOOD = { folder: "Allow this tool in this folder…", tool: "Allow this tool…", call: "Allow exactly this…" };
+const FOR_GOOD = { folder: "Allow this tool in this folder…", tool: "Allow this tool…", call: "Allow these arguments…" };
 
 export async function show(root, context) {
   const list = element("section", { class: "asks", "aria-label": "Waiting calls" });
