@@ -108,7 +108,10 @@ def test_what_changes_something_needs_the_token_of_the_page(
     assert (status, said["decision"]) == (200, "deny")
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "localhost.evil.example", ""])
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1:1@evil.example", ""],
+)
 def test_a_name_that_is_not_this_machines_is_refused(
     opened: tuple[Asking, dict[str, str]], host: str
 ) -> None:

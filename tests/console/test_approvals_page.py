@@ -77,7 +77,7 @@ def test_a_rule_is_shown_before_it_is_written_and_then_allows_the_call(
 ) -> None:
     before = guard.policy.read_text()
     call(guard, 1)
-    allow(page, "Allow exactly this…")
+    allow(page, "Allow these arguments…")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("/work/a")
     shown = dialog.locator("pre").inner_text()
@@ -107,12 +107,12 @@ def test_only_those_rules_are_offered_that_can_be_written(
     by_rule = page.locator("[data-answer^=always]")
     call(guard, 1, "/work/app/a")
     expect(by_rule).to_have_text(
-        ["Allow this tool in this folder…", "Allow this tool…", "Allow exactly this…"]
+        ["Allow this tool in this folder…", "Allow this tool…", "Allow these arguments…"]
     )
     allow(page, "Deny")
     assert "error" in guard.receive()
     call(guard, 2, "a relative path")
-    expect(by_rule).to_have_text(["Allow this tool…", "Allow exactly this…"])
+    expect(by_rule).to_have_text(["Allow this tool…", "Allow these arguments…"])
     allow(page, "Deny")
     assert "error" in guard.receive()
     (tmp_path / "nameless").mkdir()
@@ -120,7 +120,7 @@ def test_only_those_rules_are_offered_that_can_be_written(
         nameless.initialize()
         call(nameless, 3, "/work/app/a")
         expect(page.get_by_role("button", name="Allow once")).to_be_enabled()
-        expect(by_rule).to_have_text(["Allow exactly this…"])
+        expect(by_rule).to_have_text(["Allow these arguments…"])
         allow(page, "Deny")
         assert "error" in nameless.receive()
 
@@ -154,7 +154,7 @@ def test_a_call_that_another_window_answers_stays_on_screen_with_what_became_of_
     allow(other, "Deny")
     assert "error" in guard.receive()
     expect(other.get_by_role("region", name="The whole call")).to_contain_text("/work/b")
-    expect(page.get_by_text("No longer waits: denied in another window.")).to_be_visible()
+    expect(page.get_by_text("No longer waits: denied in the console.")).to_be_visible()
     expect(region).to_contain_text("/work/a")
     expect(page.locator("[data-answer]")).to_have_count(0)
     page.bring_to_front()
@@ -163,7 +163,7 @@ def test_a_call_that_another_window_answers_stays_on_screen_with_what_became_of_
     expect(region).to_contain_text("/work/b")
     allow(page, "Allow once")
     assert "result" in guard.receive()
-    expect(other.get_by_text("No longer waits: allowed once in another window.")).to_be_visible()
+    expect(other.get_by_text("No longer waits: allowed once in the console.")).to_be_visible()
     other.bring_to_front()
     other.get_by_role("button", name="Go on").click()
     expect(other.locator(".ask")).to_be_empty()
@@ -417,7 +417,7 @@ def test_what_was_read_stays_read_in_another_width(page: Page, guard: Guarded) -
 
 def test_a_rule_is_no_longer_proposed_for_a_call_that_is_over(page: Page, guard: Guarded) -> None:
     call(guard, 1)
-    allow(page, "Allow exactly this…")
+    allow(page, "Allow these arguments…")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_visible()
     asked = pending(approvals_socket())
@@ -436,3 +436,29 @@ def test_a_call_that_its_client_withdraws_says_so(page: Page, guard: Guarded) ->
     guard.send({"jsonrpc": "2.0", **cancelled})
     over = "No longer waits: withdrawn by its client, not run."
     expect(page.get_by_text(over)).to_be_visible()
+
+
+ORDER = """([box, words]) => {
+  const walker = document.createTreeWalker(document.querySelector(box), NodeFilter.SHOW_TEXT);
+  const places = {};
+  for (let node; (node = walker.nextNode()); )
+    for (const word of words) {
+      const at = node.data.indexOf(word);
+      if (at < 0) continue;
+      const range = document.createRange();
+      range.setStart(node, at);
+      range.setEnd(node, at + word.length);
+      places[word] = range.getBoundingClientRect().left;
+    }
+  return Object.entries(places).sort((a, b) => a[1] - b[1]).map(([word]) => word);
+}"""
+
+
+def test_a_call_is_shown_in_the_order_in_which_it_is_sent(page: Page, guard: Guarded) -> None:
+    words = ["pay", "\u05d0", "100", "200", "300"]
+    call(guard, 1, " ".join(words))
+    expect(page.get_by_role("region", name="The whole call")).to_contain_text("300")
+    for box in (".call pre", ".ask-item .about"):
+        assert page.evaluate(ORDER, [box, words]) == words, box
+    allow(page, "Deny")
+    assert "error" in guard.receive()

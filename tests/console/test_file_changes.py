@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from clawkit.console.file_changes import file_changes
+import pytest
+
+from clawkit.console.file_changes import file_changes, paths_named
 
 
 def lines(**arguments: Any) -> list[str]:
@@ -89,3 +91,34 @@ def test_a_call_without_a_path_or_with_too_much_changes_no_file() -> None:
     assert lines(content="x") == []
     assert lines(path="/x", old_string="\n" * 3000, new_string="a\n" * 3000) == []
     assert lines(path=["/x"], content="x") == []
+
+
+def about(path: object, *, local: bool = True, **more: Any) -> list[str]:
+    found, _ = file_changes({"path": path, "content": "new\n", **more}, local=local)
+    return [change.about for change in found]
+
+
+def test_only_what_surely_is_not_there_is_called_a_new_file(tmp_path: Path) -> None:
+    large, binary, link = tmp_path / "large", tmp_path / "binary", tmp_path / "link"
+    large.write_text("line\n" * 80_000)
+    binary.write_bytes(b"\xff\xfe")
+    link.symlink_to(tmp_path / "nowhere")
+    missing = str(tmp_path / "missing")
+    untold = "whether it replaces a file cannot be told"
+    assert about(missing) == ["a new file"]
+    assert about(str(large)) == ["replaces a file that is not shown: too large, 400,000 bytes"]
+    assert about(str(binary)) == ["replaces a file that is not shown: not text"]
+    assert about(str(tmp_path)) == ["replaces a file that is not shown: not a plain file"]
+    assert about("notes.txt") == [f"{untold}: the path is not a whole one"]
+    for place in (str(link), "~/surely/not/there", str(binary / "below")):
+        assert [one.startswith(untold) for one in about(place)] == [True], place
+    assert about(missing, local=False) == [f"on another machine: {untold}"]
+
+
+@pytest.mark.parametrize("more", [{"file": "/x"}, {"to": "/x"}, {"paths": ["/x"]}])
+def test_where_several_paths_are_named_no_change_is_shown_for_one_of_them(
+    more: dict[str, Any],
+) -> None:
+    arguments = {**more, "path": "/important", "content": "new"}
+    assert file_changes(arguments) == ((), arguments)
+    assert set(paths_named(arguments)) == {"/x", "/important"}

@@ -10,7 +10,7 @@ import pytest
 
 from clawkit.errors import PolicyError
 from clawkit.guard.approvals import answer_pending
-from clawkit.guard.approvals_view import ApprovalsView, rule_of, write_rule
+from clawkit.guard.approvals_view import ApprovalsView, check_rule, rule_of
 from clawkit.guard.authoring.edit import folder_rule, tool_rule
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.parser import read_policy
@@ -105,7 +105,7 @@ def test_a_rule_that_asks_about_each_call_offers_nothing_else(tmp_path: Path) ->
         question = delete(guard, 1)
         assert offered(question) == ["allow once", "deny"]
         answer(guard, question, TOOL_SESSION)
-        assert "a person said no" in guard.receive()["error"]["message"]
+        assert "no answer of a person" in guard.receive()["error"]["message"]
 
 
 def test_a_server_without_a_name_gets_no_rule(tmp_path: Path) -> None:
@@ -222,8 +222,7 @@ def test_a_rule_that_is_written_lets_calls_go_that_wait_in_another_guard(
             assert other.receive()["method"] == "elicitation/create"
         else:
             until(lambda: len(view.asks()) == 2)
-        write_rule(ask, rule_of(ask))
-        view.answer(ask.id, "always")
+        view.answer(ask.id, "always", rule=rule_of(ask))
         assert "result" in guard.receive()
         if capabilities:
             assert other.receive()["method"] == "notifications/cancelled"
@@ -253,8 +252,7 @@ def test_the_view_writes_the_rule_for_a_folder_that_it_showed(
         guard.initialize()
         send(guard, 1, "/work/app/a")
         ask = asked(view)
-        write_rule(ask, rule_of(ask, "folder"))
-        view.answer(ask.id, "always")
+        view.answer(ask.id, "always", rule=rule_of(ask, "folder"))
         assert guard.receive()["result"]
         assert guard.tool("delete_file", id=2, path="/work/app/b")["result"]
 
@@ -271,7 +269,7 @@ def test_the_view_knows_no_wider_scope_where_each_call_is_asked_about(
             with pytest.raises(PolicyError, match="each such call"):
                 rule_of(ask, scope)
         with pytest.raises(PolicyError, match="each such call"):
-            write_rule(ask, tool_rule("delete_file", "tools/call", ("files",)))
+            check_rule(ask, tool_rule("delete_file", "tools/call", ("files",)))
         assert "each such call" in (answer_pending(socket, ask.id, wider) or "")
         # A view that says so all the same is not believed: it counts for this call.
         view.answer(ask.id, wider)
@@ -413,7 +411,7 @@ def test_the_view_writes_no_rule_above_one_that_denies(view: ApprovalsView, tmp_
             with pytest.raises(PolicyError, match="denies"):
                 rule_of(ask, scope)
         with pytest.raises(PolicyError, match="rule 4 denies"):
-            write_rule(ask, tool_rule("delete_file", "tools/call", ("files",)))
+            check_rule(ask, tool_rule("delete_file", "tools/call", ("files",)))
         assert guard.policy.read_text() == policy
         view.answer(ask.id, "deny")
         assert guard.receive()["error"]

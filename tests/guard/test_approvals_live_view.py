@@ -256,6 +256,6 @@ def test_only_the_keys_whose_rule_can_be_written_are_offered(
     asked(view, socket, question(**about))
     screen.refresh(0)
     shown = text_of(screen, width=200)
-    names = {"f": "f this tool in this folder", "T": "T this tool always", "w": "w exactly this"}
+    names = {"f": "f this tool in this folder", "T": "T this tool always", "w": "w these arguments"}
     assert {key for key, name in names.items() if name not in shown} == set(missing)
     assert "t this tool for this session" in shown

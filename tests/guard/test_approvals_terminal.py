@@ -12,7 +12,9 @@ import pytest
 
 from clawkit.guard.approvals import pending
 from tests.guard.approvals import Asking, question, short_folder, until
+from tests.guard.guarded_server import guarded
 from tests.guard.terminal import Terminal, terminal
+from tests.guard.test_prompts_in_a_view import send
 
 COMMAND = (sys.executable, "-c", "from clawkit.cli.approvals.command import app; app()")
 KEYS = "a allow once"
@@ -58,9 +60,18 @@ def digest_of(file: Path) -> str:
     return sha256(file.read_bytes()).hexdigest()
 
 
+def test_letters_from_right_to_left_stay_where_they_are_sent(
+    screen: Terminal, socket: Path
+) -> None:
+    assert "\x1b[8l" in screen.output
+    Asking(socket, question(arguments={"text": "pay \u05d0 100 200"}))
+    screen.shows("written from right to left", KEYS)
+
+
 def test_an_idle_view_quits_at_once(screen: Terminal) -> None:
     screen.type("q")
     assert screen.ends() == 0
+    assert screen.output.endswith("\x1b[8h")
     assert screen.is_given_back()
 
 
@@ -137,17 +148,17 @@ def test_a_question_that_is_withdrawn_leaves_the_screen(screen: Terminal, socket
     screen.shows("nothing waiting", "withdrawn by its client, not run")
 
 
-def test_always_writes_the_rule_that_was_shown(
-    screen: Terminal, socket: Path, policy: Path
-) -> None:
-    asking = Asking(socket, question(policy=digest_of(policy)))
-    screen.shows(KEYS)
-    screen.type("w")
-    screen.shows("[[rule]]", 'action = "allow"', 'args.path = "/srv/a"', "above rule 1?", "y/n")
-    shown = [line for line in screen.screen if " = " in line]
-    screen.type("y")
-    assert asking.answer == "always"
-    screen.shows("The rule stands in")
+def test_the_guard_writes_the_rule_that_was_shown(screen: Terminal, policy: Path) -> None:
+    with guarded(policy.parent, POLICY, "--name", "files") as guard:
+        guard.initialize()
+        send(guard, 1, "/srv/a")
+        screen.shows(KEYS)
+        screen.type("w")
+        screen.shows("[[rule]]", 'action = "allow"', 'args.path = "/srv/a"', "above rule 1?", "y/n")
+        shown = [line for line in screen.screen if " = " in line]
+        screen.type("y")
+        assert guard.receive()["result"]
+        screen.shows("The rule stands in")
     written = policy.read_text()
     assert written == POLICY.replace("# Ask", "[[rule]]\n" + "\n".join(shown) + "\n\n# Ask")
 
@@ -234,7 +245,7 @@ def test_the_frame_follows_the_size_of_the_terminal(screen: Terminal, socket: Pa
     screen.shows("a allow once", "q quit", "read_file")
     assert len(screen.screen) <= 14
     screen.resize(100, 40)
-    screen.shows("w exactly this always…   d deny", "j/k choose   q quit")
+    screen.shows("w these arguments always…   d deny", "j/k choose   q quit")
 
 
 def test_a_long_call_can_be_allowed_when_its_last_page_was_shown(

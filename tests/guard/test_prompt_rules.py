@@ -78,6 +78,16 @@ def test_characters_that_belong_to_their_neighbours_are_spelled_out_too(tmp_path
             assert hidden.encode("unicode_escape").decode() in text
 
 
+def test_a_form_says_that_letters_from_right_to_left_may_change_the_order(tmp_path: Path) -> None:
+    with guarded(tmp_path, POLICY, "--name", "files") as guard:
+        guard.initialize(ELICITS)
+        question = delete(guard, 1, "pay \u05d0 100 200 300")
+        assert "may be shown in another order" in question["params"]["message"]
+        answer(guard, question, "deny")
+        guard.receive()
+        assert "another order" not in delete(guard, 2, "pay \u00e9 100")["params"]["message"]
+
+
 def test_other_calls_go_on_while_a_person_thinks(tmp_path: Path) -> None:
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize(ELICITS)
@@ -98,14 +108,24 @@ def test_once_is_once_and_a_session_is_for_this_call_only(tmp_path: Path) -> Non
         assert delete(guard, 4, "/tmp/b")["method"] == "elicitation/create"
 
 
-def test_whatever_is_not_a_clear_yes_is_a_no(tmp_path: Path) -> None:
+def test_whatever_is_not_a_clear_yes_allows_nothing_and_only_a_no_is_called_one(
+    tmp_path: Path,
+) -> None:
+    said = [
+        ("allow once", "decline", "a person said no"),
+        ("allow once", "cancel", "the form was dismissed"),
+        ("yes", "accept", "no answer of a person"),
+        ("", "accept", "no answer of a person"),
+        ("deny", "accept", "a person said no"),
+    ]
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize(ELICITS)
-        for number, (decision, action) in enumerate(
-            [("allow once", "decline"), ("allow once", "cancel"), ("yes", "accept"), ("", "accept")]
-        ):
+        for number, (decision, action, why) in enumerate(said):
             answer(guard, delete(guard, number), decision, action)
-            assert "a person said no" in guard.receive()["error"]["message"]
+            assert guard.receive()["error"]["message"].count(why) == 1
+        question = delete(guard, 9)
+        guard.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}})
+        assert "no answer of a person" in guard.receive()["error"]["message"]
         assert deletions(guard) == 0
 
 

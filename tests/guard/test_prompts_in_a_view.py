@@ -11,7 +11,7 @@ import pytest
 
 from clawkit.errors import PolicyError
 from clawkit.guard.approvals import Answer, Ask
-from clawkit.guard.approvals_view import ApprovalsView, SharedView, rule_of, write_rule
+from clawkit.guard.approvals_view import ApprovalsView, SharedView, rule_of
 from clawkit.guard.locations import approvals_socket
 from clawkit.settings import settings
 from tests.claw import claw
@@ -76,8 +76,7 @@ def test_always_writes_a_rule_and_the_rule_allows_the_call(
         guard.initialize()
         send(guard, 1)
         ask = asked(view)
-        write_rule(ask, rule_of(ask))
-        assert view.answer(ask.id, "always")
+        assert view.answer(ask.id, "always", rule=rule_of(ask))
         assert guard.receive()["result"]
         send(guard, 2)
         assert guard.receive()["result"]
@@ -93,8 +92,7 @@ def test_always_is_for_this_call_without_other_arguments(
         guard.initialize()
         send(guard, 1, options={"dry_run": True})
         ask = asked(view)
-        write_rule(ask, rule_of(ask))
-        assert view.answer(ask.id, "always")
+        assert view.answer(ask.id, "always", rule=rule_of(ask))
         assert guard.receive()["result"]
         send(guard, 2, options={"dry_run": True}, force=True)
         more = asked(view)
@@ -165,15 +163,25 @@ def test_what_a_form_has_no_room_for_is_decided_in_the_view(
         assert deletions(guard) == 1
 
 
-@pytest.mark.parametrize("said", ["allow once", "allow for this session", "deny"])
+NO_ANSWER = "no answer of a person"
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("allow once", NO_ANSWER),
+        ("allow for this session", NO_ANSWER),
+        ("deny", "a person said no"),
+    ],
+)
 def test_a_form_that_has_no_room_for_a_call_can_only_deny_it(
-    said: str, view: ApprovalsView, tmp_path: Path
+    said: str, why: str, view: ApprovalsView, tmp_path: Path
 ) -> None:
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize(ELICITS)
         send(guard, 1, LONG)
         answer(guard, guard.receive(), said)
-        assert "a person said no" in guard.receive()["error"]["message"]
+        assert why in guard.receive()["error"]["message"]
         until(lambda: not view.asks())
         assert deletions(guard) == 0
 
@@ -194,7 +202,7 @@ def test_in_the_modern_era_the_form_hands_over_to_the_view(
     call = {"name": "delete_file", "arguments": {"path": LONG}}
     with guarded(tmp_path, POLICY) as guard:
         forged = approve(modern(guard, 1, **call)["result"])
-        assert "a person said no" in modern(guard, 2, **call, **forged)["error"]["message"]
+        assert NO_ANSWER in modern(guard, 2, **call, **forged)["error"]["message"]
         form = modern(guard, 3, **call)["result"]
         assert "claw approvals" in str(form["inputRequests"])
         params = {**call, **approve(form, REFERRED), "_meta": MODERN_META}

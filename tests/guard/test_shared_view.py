@@ -46,14 +46,14 @@ def test_a_window_knows_how_a_question_ended_elsewhere(socket: Path) -> None:
         waiting["q3"].cancelled.end("timeout")
         waiting["q4"].cancelled.end("withdrawn")
         until(lambda: ids(second) == [])
-        found = {one.ask.id: (one.how, one.scripted) for one in second.ended()}
+        found = {one.ask.id: (one.how, one.source) for one in second.ended()}
         assert found == {
-            "q1": ("deny", False),
-            "q2": ("once", True),
-            "q3": ("expired", False),
-            "q4": ("withdrawn", False),
+            "q1": ("deny", "terminal"),
+            "q2": ("once", "script"),
+            "q3": ("expired", None),
+            "q4": ("withdrawn", None),
         }
-        assert {one.ask.id: (one.how, one.scripted) for one in first.ended()} == found
+        assert {one.ask.id: (one.how, one.source) for one in first.ended()} == found
 
 
 @pytest.mark.parametrize("others", [0, 1, 2])
@@ -126,6 +126,16 @@ def test_when_the_window_that_has_the_view_closes_another_takes_its_place(socket
     assert not has_view(socket)
 
 
+def test_what_waits_stays_in_the_order_of_asking_when_another_window_takes_over(
+    socket: Path,
+) -> None:
+    with SharedView(socket) as window:
+        for id, at in (("q2", 2.0), ("q3", 3.0), ("q1", 1.0)):  # as they happen to come back
+            Asking(socket, question(id, asked=at))
+            until(lambda id=id: id in ids(window))
+        assert ids(window) == ["q1", "q2", "q3"]
+
+
 def test_closing_a_window_that_only_looks_on_denies_nothing(socket: Path) -> None:
     with SharedView(socket) as first:
         second = SharedView(socket)
@@ -145,7 +155,7 @@ def test_always_is_for_whoever_has_shown_the_rule(socket: Path) -> None:
         refused = answer_pending(socket, "q1", "always")
         assert refused is not None
         assert "reviewed in the view" in refused
-        assert second.answer("q1", "always")
+        assert second.answer("q1", "always", rule="the rule that was shown")
         assert asking.answer == "always"
 
 

@@ -104,6 +104,15 @@ class CommandFailure(ClawError):
         self.code = code
 
 
+def refuse_guarded_servers() -> None:
+    """End a command that is for a person, where a guarded server runs it."""
+    from clawkit.system.watchdog import in_guarded_server
+
+    if in_guarded_server():
+        problem = "a guarded server may not answer for a person: use a terminal of your own"
+        raise CommandFailure(problem)
+
+
 def status_of(error: ClawError) -> int:
     """The exit status of a command that ends with an error."""
     return error.code if isinstance(error, CommandFailure) else 1 + error.is_usage

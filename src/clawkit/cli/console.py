@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clawkit.cli.commands import CommandFailure, has_screen, open_privately
+from clawkit.cli.commands import (
+    has_screen,
+    open_privately,
+    refuse_guarded_servers,
+)
 
 if TYPE_CHECKING:
     from clawkit.console.access import ConsoleAccess
@@ -31,10 +35,7 @@ NoOpen = Annotated[bool, typer.Option("--no-open", help="Print the link and open
 
 def console(port: Port = None, no_open: NoOpen = False) -> None:
     """Show on one local page what your agents did, remember and ask for."""
-    if os.environ.get("CLAW_GUARDED"):
-        raise CommandFailure(
-            "a guarded server may not answer for a person: use a terminal of your own"
-        )
+    refuse_guarded_servers()
     from clawkit.console.access import BY_RESTART, FROM_TERMINAL
     from clawkit.console.app import serve
 

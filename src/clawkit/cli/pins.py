@@ -18,6 +18,7 @@ from clawkit.cli.commands import (
     command_group,
     pass_on,
     print_ascii_json,
+    refuse_guarded_servers,
 )
 from clawkit.cli.tables import print_table
 from clawkit.guard import locations
@@ -87,6 +88,7 @@ def accept(
     ] = False,
 ) -> None:
     """Let what is in quarantine pass again, after showing what changed."""
+    refuse_guarded_servers()
     if bool(name) == everything:
         raise CommandFailure("give a NAME, or --all", 2)
     with redirect_stdout(sys.stderr if as_json else sys.stdout):

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from clawkit.cli.commands import AsJson, Project, print_json
+from clawkit.cli.commands import AsJson, Project, print_json, refuse_guarded_servers
 from clawkit.cli.tables import at_home, change_row, print_rows
 from clawkit.guard.profiles.prospect import (
     BASE,
@@ -71,6 +71,7 @@ def unwrap(
     as_json: AsJson = False,
 ) -> None:
     """Take the guard away again and put the entry back as it was."""
+    refuse_guarded_servers()
     _check(server, everything=everything)
     report = unwrap_servers(server, _scope(client, project), dry_run=dry_run)
     _finish(report, None, dry_run=dry_run, as_json=as_json)

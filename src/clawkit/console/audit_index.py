@@ -302,7 +302,7 @@ def _settle(call: AuditRow, approval: AuditEntry) -> None:
     now = settled({**so_far, "reason": call.reason}, approval)
     call.decision, call.reason = now.get("decision", ""), now.get("reason", "")
     call.approval = approval["seq"]
-    call.asked = was_asked(approval)
+    call.asked = call.asked or was_asked(approval)
     call.blocked = is_blocked(now)
 
 

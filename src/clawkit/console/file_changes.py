@@ -7,6 +7,7 @@ bound to is the call itself, which can be looked at as well.
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 import stat
@@ -17,7 +18,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 
 from clawkit.guard.call_display import spelled
-from clawkit.guard.policy.readings import is_path_name
+from clawkit.guard.policy.readings import holds_path
 
 _OLD_AND_NEW = (
     *(("old_string", "new_string"), ("old_str", "new_str"), ("old_text", "new_text")),
@@ -27,6 +28,12 @@ _WHOLE = ("content", "contents", "file_text")
 _LARGEST = 256 * 1024
 _MOST_LINES = 4000
 _MOST_CHANGES = 20
+_TEXTS = frozenset((*_WHOLE, "edits", *(name for pair in _OLD_AND_NEW for name in pair)))
+_COMPARED = "compared with the file as it is now"
+_NEW = "a new file"
+_ELSEWHERE = "on another machine: whether it replaces a file cannot be told"
+_UNTOLD = "whether it replaces a file cannot be told: {}"
+_NOT_SHOWN = "replaces a file that is not shown: {}"
 _NO_END = "(no line break at the end)"
 _SHOWN = "↑ shown above, as a change"
 
@@ -46,17 +53,30 @@ class FileChange(Struct, frozen=True):
     lines: tuple[DiffLine, ...]
 
 
+def paths_named(arguments: Mapping[str, Any]) -> list[str]:
+    """The paths that the arguments of a call name, each once; nested ones are not looked at."""
+    found: list[str] = []
+    for name, value in arguments.items():
+        if name not in _TEXTS and holds_path(name, value):
+            each = cast("list[object]", value) if isinstance(value, list) else [value]
+            found += [one if isinstance(one, str) else json.dumps(one) for one in each]
+    return list(dict.fromkeys(found))
+
+
 def file_changes(
-    arguments: Mapping[str, Any],
+    arguments: Mapping[str, Any], *, local: bool = True
 ) -> tuple[tuple[FileChange, ...], dict[str, Any]]:
     """The changes that the arguments of a call spell out, and what is to be read besides.
 
-    Each change is whole: the texts that it has need not be read in the arguments again.
+    Each change is whole: the texts that it has need not be read in the arguments again. Where
+    a call names several paths, nobody but its server knows which one changes, and there are none.
+    Without `local` its paths are on another machine.
     """
-    path = next((v for k, v in arguments.items() if is_path_name(k) and isinstance(v, str)), "")
+    paths = paths_named(arguments)
+    path = paths[0] if len(paths) == 1 and paths[0] in arguments.values() else ""
     rest = dict(arguments)
     found: list[FileChange] = []
-    for text in list(_replacements(rest, path)) if path else ():
+    for text in list(_replacements(rest, path, local=local)) if path else ():
         lines = text_diff(text.old, text.new) if len(found) < _MOST_CHANGES else ()
         if lines:
             found.append(FileChange(spelled(path), text.about, lines))
@@ -74,7 +94,7 @@ class _Replacement(Struct, frozen=True):
     names: tuple[str, ...]
 
 
-def _replacements(arguments: dict[str, Any], path: str) -> Iterator[_Replacement]:
+def _replacements(arguments: dict[str, Any], path: str, *, local: bool) -> Iterator[_Replacement]:
     """Those that the arguments have; what they are within may be changed."""
     yield from _edits(arguments)
     if isinstance(edits := arguments.get("edits"), list):
@@ -85,9 +105,8 @@ def _replacements(arguments: dict[str, Any], path: str) -> Iterator[_Replacement
                 yield from _edits(cast("dict[str, Any]", edit))
     for name in _WHOLE:
         if isinstance(new := arguments.get(name), str):
-            old = _current_text(path)
-            about = "compared with the file as it is now" if old is not None else "a new file"
-            yield _Replacement(about, old or "", new, arguments, (name,))
+            about, old = _current_text(path) if local else (_ELSEWHERE, "")
+            yield _Replacement(about, old, new, arguments, (name,))
 
 
 def _copied(value: object) -> object:
@@ -101,21 +120,35 @@ def _edits(arguments: dict[str, Any]) -> Iterator[_Replacement]:
             yield _Replacement("a part is replaced", old, new, arguments, names)
 
 
-def _current_text(path: str) -> str | None:
-    """The text of a file; None where there is none that can be compared."""
+def _current_text(path: str) -> tuple[str, str]:
+    """What is known of the file that a text is for, and its text if that can be compared."""
     place = Path(path).expanduser()
-    if not place.is_absolute():  # the server's folder is not known here
-        return None
+    if not place.is_absolute():
+        return _UNTOLD.format("the path is not a whole one"), ""
     try:
         # Whatever it is, opening it must not wait.
         handle = os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with os.fdopen(handle, "rb") as file:
             status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST:
-                return None
-            return file.read(_LARGEST + 1).decode()
-    except (OSError, ValueError):  # not there, not ours to read, no text
-        return None
+            if not stat.S_ISREG(status.st_mode):
+                return _NOT_SHOWN.format("not a plain file"), ""
+            if status.st_size > _LARGEST:
+                return _NOT_SHOWN.format(f"too large, {status.st_size:,} bytes"), ""
+            return _COMPARED, file.read(_LARGEST + 1).decode()
+    except UnicodeDecodeError:
+        return _NOT_SHOWN.format("not text"), ""
+    except (OSError, ValueError) as error:
+        return _without_text(path, error), ""
+
+
+def _without_text(path: str, error: OSError | ValueError) -> str:
+    """What is known of a file that cannot be opened: new is only what surely is not there."""
+    # A server need not take `~` for a home, and a link that leads nowhere is there.
+    if isinstance(error, FileNotFoundError) and path[0] == "/" and not os.path.lexists(path):
+        return _NEW
+    if isinstance(error, IsADirectoryError):
+        return _NOT_SHOWN.format("not a plain file")
+    return _UNTOLD.format(getattr(error, "strerror", None) or str(error))
 
 
 def text_diff(old: str, new: str, context: int = _MOST_LINES) -> tuple[DiffLine, ...]:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -22,7 +22,9 @@ from clawkit.guard.pending_approvals import (
     ApprovalTicket,
     Binding,
     Choices,
+    GivenAnswer,
     HeldMessage,
+    Settlement,
     Wait,
     choices,
     decision_of,
@@ -37,6 +39,9 @@ from clawkit.text.normalization import visible
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, RequestId, as_object
 from clawkit.wire.revisions import NEWEST_LEGACY
+
+if TYPE_CHECKING:
+    from clawkit.guard.approvals import Ask, EndNote, ViewReply
 
 _META = "io.modelcontextprotocol/"
 _ROUND_TRIPS = ("tools/call", "resources/read", "prompts/get")
@@ -99,6 +104,7 @@ class ClientProfile:
 
 _WHY: dict[Answer, str] = {
     "deny": "a person said no",
+    "dismissed": "the form was dismissed",
     "timeout": "nobody answered in time",
     "withdrawn": "withdrawn before anybody answered; not run",
     "nobody": "a person must approve this call, and nobody can be asked; "
@@ -110,7 +116,12 @@ _WHY: dict[Answer, str] = {
     "full": 'too many questions wait in "claw approvals" already: answer those, and try again',
 }
 
+_SCRIPT_SAID_NO = "a script said no"
 _UNANSWERED: tuple[Answer, ...] = ("nobody", "closed", "full", "unclear")
+_ALLOWED_BY_NOW: dict[Answer, str] = {
+    "before": "allowed by another answer",
+    "policy": "the policy was changed, and allows it",
+}
 
 _CHANGED = (
     "this is not the call that was asked about, or the policy or the tool changed while a "
@@ -141,6 +152,8 @@ class JudgedMessage(NamedTuple):
     """The question of ours that it answers, if it does."""
     approved: Binding | None = None
     """What a person approved in its earlier round, if they did."""
+    record: str = ""
+    """Its record in the log, if it has one already."""
 
     @property
     def key(self) -> tuple[Side, RequestId]:
@@ -194,55 +207,65 @@ class ApprovalFlow:
         record = self._journal.call(asked.side, asked.call, asked.decision)
         responses = as_object(params.get("inputResponses")) or {}
         answer = decision_of(responses.get(APPROVAL), ticket.choices)
+        given = GivenAnswer(answer, "form")
         if answer not in _WHY and ticket.binding != self._binding(asked):
-            self._journal.approval(record, asked.call, _CHANGED, allowed=False)
+            self._log(record, asked, given, _CHANGED, allowed=False)
             return _denied(asked, _CHANGED)
         if answer == "elsewhere" and ticket.referred is not None:
             held = self._held(
                 asked,
                 ticket.binding,
                 ticket.referred,
-                lambda answer: self._settled(asked, ticket, record, answer),
+                lambda given: self._settled(asked, ticket, record, given),
             )
             return self._hold(asked, held)
-        return self._settled(asked, ticket, record, answer)
+        return self._settled(asked, ticket, record, given).passage
 
     def _settled(
-        self, asked: JudgedMessage, ticket: ApprovalTicket, record: str, answer: Answer
-    ) -> Passage:
+        self, asked: JudgedMessage, ticket: ApprovalTicket, record: str, given: GivenAnswer
+    ) -> Settlement:
         """What an answer to a question that went out as a result leads to."""
-        if ticket.result is not None and answer not in (*_WHY, "elsewhere"):
-            answer = "once"  # It is the result that was asked about, not the call.
-        allowed, why = self._worth(answer, asked, ticket.binding, ticket.choices)
-        self._journal.approval(record, asked.call, why, allowed=allowed)
+        if ticket.result is not None and given.answer not in (*_WHY, "elsewhere"):
+            # It is the result that was asked about, not the call.
+            given = replace(given, answer="once")
+        allowed, why = self._worth(given, asked, ticket.binding, ticket.choices)
+        self._log(record, asked, given, why, allowed=allowed)
         if not allowed:
-            return _denied(asked, why)
+            return Settlement(_denied(asked, why), why)
         if ticket.result is not None:
             result = {**ticket.result, "id": asked.message["id"]}
-            return Passage(to_client=jsonrpc.encode(result))
+            return Settlement(Passage(to_client=jsonrpc.encode(result)))
         params: dict[str, Any] = asked.message.get("params", {})
         kept = {k: v for k, v in params.items() if k not in ROUND}
         line = jsonrpc.encode({**asked.message, "params": {**kept, **ticket.resume}})
-        return self._release(asked._replace(line=line), record, ticket.binding)
+        released = self._release(asked._replace(line=line), record, ticket.binding)
+        return Settlement(released)
+
+    def _log(
+        self, record: str, asked: JudgedMessage, given: GivenAnswer, why: str, *, allowed: bool
+    ) -> None:
+        """Write down what became of a question, and where it was answered if it was."""
+        said = why or _ALLOWED_BY_NOW.get(given.answer, given.answer)
+        source = "" if given.answer in _UNANSWERED else given.source or ""
+        self._journal.approval(record, asked.call, said, allowed=allowed, source=source)
 
     def ask(self, asked: JudgedMessage) -> Passage:
         """Let it pass if a person has allowed it already; else ask, or deny if nobody can be."""
         binding = self._binding(asked)
-        record = self._journal.call(asked.side, asked.call, asked.decision)
+        record = asked.record or self._journal.call(asked.side, asked.call, asked.decision)
         if binding == asked.approved or self._is_granted(asked.call, asked.rule, binding):
             self._journal.approval(record, asked.call, "allowed before", allowed=True)
             return self._release(asked, record, binding)
         offered = self._choices(asked)
 
-        def settle(answer: Answer) -> Passage:
-            allowed, why = self._worth(answer, asked, binding, offered)
-            said = "allowed before" if answer == "before" else answer
-            self._journal.approval(record, asked.call, why or said, allowed=allowed)
+        def settle(given: GivenAnswer) -> Settlement:
+            allowed, why = self._worth(given, asked, binding, offered)
+            self._log(record, asked, given, why, allowed=allowed)
             if not allowed:
-                return _denied(asked, why)
-            if answer == "before" and asked.side == "client":
-                return self._judge_again(asked)
-            return self._release(asked, record, binding)
+                return Settlement(_denied(asked, why), why)
+            if given.answer in _ALLOWED_BY_NOW and asked.side == "client":
+                return Settlement(self._judge_again(asked._replace(record=record)))
+            return Settlement(self._release(asked, record, binding))
 
         about = ((asked.call, asked.rule),)
         as_result = asked.side == "client" and self._client.takes_questions(asked.call.method)
@@ -369,7 +392,7 @@ class ApprovalFlow:
         """Whether it still waited; then the log says that it was asked about, and never run."""
         waited = self._judge.prompts.withdraw(held)
         if waited:
-            held.settle("withdrawn")
+            held.settle(GivenAnswer("withdrawn"))
         return waited
 
     def _held(
@@ -377,19 +400,20 @@ class ApprovalFlow:
         asked: JudgedMessage,
         binding: Binding,
         call: Call,
-        settle: Callable[[Answer], Passage],
+        settle: Callable[[GivenAnswer], Settlement],
         offered: Choices = REFERRED,
         *,
         form: bool = False,
     ) -> HeldMessage:
         """A message that is kept until a person has decided about `call`."""
 
-        def settle_once(answer: Answer) -> Passage:
+        def settle_once(given: GivenAnswer) -> Settlement:
             self._waiting.pop(asked.key, None)
             try:
-                return settle(answer)
+                return settle(given)
             except (AuditError, PinError) as error:
-                return _denied(asked, f"nothing may pass: {error}")
+                why = f"nothing may pass: {error}"
+                return Settlement(_denied(asked, why), why)
 
         return HeldMessage(
             call=call,
@@ -403,16 +427,19 @@ class ApprovalFlow:
             covered=lambda: self._is_covered(asked, binding),
         )
 
-    def _is_covered(self, asked: JudgedMessage, binding: Binding) -> bool:
-        """Whether a call that waits is allowed by now: by a rule, or for this session."""
+    def _is_covered(
+        self, asked: JudgedMessage, binding: Binding
+    ) -> Literal["", "before", "policy"]:
+        """Whether a call that waits is allowed by now: for this session, or by a rule."""
         if self._is_granted(asked.call, asked.rule, binding):
-            return True
+            return "before"
         policy = self._judge.policy.current()
         if policy.digest == binding.policy or asked.side != "client":
-            return False
+            return ""
         with suppress(PinError):  # what is not known covers nothing
-            return self._judge.decide(asked.call, policy, counts=False).action == "allow"
-        return False
+            if self._judge.decide(asked.call, policy, counts=False).action == "allow":
+                return "policy"
+        return ""
 
     def _hold(self, asked: JudgedMessage, held: HeldMessage, *, form: bool = False) -> Passage:
         """Keep a message, and ask about it in a form or in the view."""
@@ -435,7 +462,7 @@ class ApprovalFlow:
 
     def _ask_in_view(self, token: str, held: HeldMessage, policy: Policy) -> None:
         """Ask in `claw approvals`, in a thread of its own; without one, the answer is `nobody`."""
-        from clawkit.guard.approvals import Ask, ask_view, call_digest
+        from clawkit.guard.approvals import Ask, EndNote, ask_view, call_digest
         from clawkit.guard.locations import approvals_socket
 
         call, timeout = call_fields(held.call), policy.limits.prompt_timeout
@@ -453,26 +480,39 @@ class ApprovalFlow:
             call=call,
             servers=self._judge.servers,
             file=str(self._judge.policy.path),
+            asked=time.time(),
+            local=self._judge.follows_links,
             each_call=held.rule.each_call,
             no_rule=policy.denies_below(held.rule),
         )
 
+        def decide(reply: ViewReply) -> EndNote:
+            given = _given(reply, ask)
+            settlement = self._judge.prompts.deliver_answer(token, given)
+            if settlement is None:
+                return EndNote(token, held.cancelled.why)
+            if settlement.refusal and reply.answer != "deny":
+                return EndNote(token, "refused", problem=settlement.refusal)
+            return EndNote(token, reply.answer or "refused")
+
         def wait() -> None:
-            answer = ask_view(approvals_socket(), ask, held.cancelled) or "nobody"
+            answer = ask_view(approvals_socket(), ask, held.cancelled, decide) or "nobody"
             # Without an answer in the view, a form in the client that shows all of it still asks.
             if answer not in _UNANSWERED or held.choices is REFERRED:
-                self._judge.prompts.deliver_answer(token, answer)
+                self._judge.prompts.deliver_answer(token, GivenAnswer(answer))
 
         threading.Thread(target=wait, daemon=True).start()
 
     def _worth(
-        self, answer: Answer, asked: JudgedMessage, binding: Binding, offered: Choices
+        self, given: GivenAnswer, asked: JudgedMessage, binding: Binding, offered: Choices
     ) -> tuple[bool, str]:
         """Whether an answer allows the call now, and why not if it does not."""
+        answer = given.answer
         if answer in _WHY:
-            return False, _WHY[answer]
-        if answer == "before":
-            covered = self._is_covered(asked, binding)
+            scripted = answer == "deny" and given.source == "script"
+            return False, _SCRIPT_SAID_NO if scripted else _WHY[answer]
+        if answer in _ALLOWED_BY_NOW:
+            covered = bool(self._is_covered(asked, binding))
             return covered, "" if covered else "what was allowed does not cover it"
         call, policy = asked.call, self._judge.policy.current()
         now = self._judge.binding(call, policy, asked.decision.rule)
@@ -482,11 +522,10 @@ class ApprovalFlow:
             if answer == "always":
                 return False, "the rule that asks wants to be asked about each such call"
             answer = "once"
-        if answer in offered.rules:
-            if why := self._write(offered.rules[answer], asked.rule, binding):
+        if answer == "always" or answer in offered.rules:
+            rule = offered.rules.get(answer, given.rule)
+            if why := self._write(rule, asked.rule, binding):
                 return False, why
-            answer = "always"
-        if answer == "always":
             return self._worth_of_rule(call)
         if why := _CHANGED if now != binding else self._denied_by_now(asked, policy):
             return False, why
@@ -516,11 +555,24 @@ class ApprovalFlow:
         """Write a rule that was shown and chosen, above the one that asked; else why not."""
         from clawkit.guard.authoring.edit import insert_rule
 
+        if not rule:
+            return "the rule that came with the answer is not one for this call"
         try:
             insert_rule(self._judge.policy.path, rule, asking.number, digest=binding.policy)
         except PolicyError as error:
             return f"the rule could not be written: {error}"
         return ""
+
+
+def _given(reply: ViewReply, ask: Ask) -> GivenAnswer:
+    """An answer from the view, with its rule if that is one for this question."""
+    answer: Answer = reply.answer or "unclear"
+    rule = ""
+    if answer == "always":
+        from clawkit.guard.approvals_view import is_rule_of
+
+        rule = reply.rule if is_rule_of(reply.rule, ask) else ""
+    return GivenAnswer(answer, reply.source, rule)
 
 
 def _grant(call: Call, rule: Rule, binding: Binding) -> ToolGrant | None:

@@ -1,9 +1,10 @@
 """Questions to a person, and the socket on which `claw approvals` answers them.
 
 The view listens on a unix socket; each connection carries one JSON line each way. A proxy's
-question stays open until its line comes back; who no longer waits for that says why in a second
-one. A view that goes is no answer: the question is put to the next one, while a window is open
-that can become it. Whatever goes wrong on the way allows nothing.
+question stays open until its line comes back. The call waits in the proxy, so it is the proxy that
+decides whether an answer counts: in a second line it says how the question ended, by that answer or
+otherwise. A view that goes is no answer: the question is put to the next one, while a window is
+open that can become it. Whatever goes wrong on the way allows nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,24 +20,35 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from clawkit.system.locks import try_lock
+from clawkit.system.watchdog import is_guarded
 
 if TYPE_CHECKING:
     import socket as sockets
 
     from clawkit.guard.pending_approvals import Wait
 
-VERSION = 3
+VERSION = 4
 LONGEST_PATH = 100
 LONGEST_REQUEST = 256 * 1024
 _LONGEST_REPLY = 16 * 1024 * 1024
 _PATIENCE = 5.0
+ANSWER_SECONDS = 10.0
+"""How long a window waits until the proxy has said whether an answer counts."""
 _TICK = 0.1
 
 Answer = Literal["once", "session", "tool", "always", "deny"]
 Outcome = Answer | Literal["timeout", "withdrawn", "closed", "full", "unclear"]
 """What became of a question: an answer, or why there is none."""
-End = Answer | Literal["expired", "withdrawn", "form", "covered", "elsewhere"]
-"""How a question ended: with an answer, in time or not, by its client's form, by another answer."""
+Source = Literal["page", "terminal", "form", "script"]
+"""Where an answer was given: the console's page, a terminal, the client's form, or a script."""
+_WithoutAnswer = Literal["expired", "withdrawn", "form", "covered", "allowed"]
+End = Answer | _WithoutAnswer | Literal["refused", "elsewhere", "unknown"]
+"""How a question ended, as its proxy says.
+
+With an answer, or one that was refused all the same; too late, or without anybody's answer; by its
+client's form; because another answer covers it, or the policy allows it by now. `elsewhere` and
+`unknown` are that the proxy did not say: before an answer, or after one was sent to it.
+"""
 
 
 class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -56,6 +69,10 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     # What a rule for "always" needs besides: every name that the server may have, and the file.
     servers: tuple[str, ...] = ()
     file: str = ""
+    asked: float = 0.0
+    """When the call came, by which the list is in order."""
+    local: bool = False
+    """Whether its paths are on this machine."""
     each_call: bool = False
     """Whether an answer may count for this one call only."""
     no_rule: bool = False
@@ -71,9 +88,12 @@ class ViewRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str = ""
     how: End | None = None
     """Why it is no longer asked."""
+    problem: str = ""
+    """Why an answer that allows was refused."""
     answer: Answer | None = None
-    reviewed: bool = False
-    """Whether a person has read the rule for "always", and it is written."""
+    source: Source = "script"
+    rule: str = ""
+    """For "always": the rule that a person has read, which the proxy is to write."""
 
 
 class EndNote(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -81,8 +101,10 @@ class EndNote(msgspec.Struct, frozen=True, omit_defaults=True):
 
     id: str
     how: End
-    scripted: bool = False
-    """Whether `claw approvals answer` was it, and no window."""
+    source: Source | None = None
+    """Where it was answered, if it was."""
+    problem: str = ""
+    """Why an answer that allows was refused."""
 
 
 class ViewReply(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -92,6 +114,10 @@ class ViewReply(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str = ""
     digest: str = ""
     answer: Answer | None = None
+    source: Source | None = None
+    rule: str = ""
+    counted: bool = False
+    """Whether it was this window's answer that ended the question."""
     asks: tuple[Ask, ...] = ()
     ended: tuple[EndNote, ...] = ()
     problem: str = ""
@@ -102,11 +128,18 @@ def call_digest(call: dict[str, Any]) -> str:
     return hashlib.sha256(msgspec.json.encode(call, order="sorted")).hexdigest()
 
 
-def ask_view(path: Path, ask: Ask, wait: Wait | None = None) -> Outcome | None:
+Decide = Callable[[ViewReply], EndNote]
+"""Takes an answer, and says how the question ended: with it, or before it came."""
+
+
+def ask_view(
+    path: Path, ask: Ask, wait: Wait | None = None, decide: Decide | None = None
+) -> Outcome | None:
     """Wait for a person's answer, from whichever view there is; None when there is none to ask.
 
-    "closed" is that the last window went without an answer, "full" that no more questions are
-    taken, "unclear" that what came is none.
+    `decide` gets an answer at once, and the view is told what it says. "closed" is that the last
+    window went without an answer, "full" that no more questions are taken, "unclear" that what
+    came is none.
     """
     asked = False
     while time.time() < ask.deadline:
@@ -114,7 +147,7 @@ def ask_view(path: Path, ask: Ask, wait: Wait | None = None) -> Outcome | None:
         if connection is not None:
             asked = True
             with connection:
-                outcome = _asked_on(connection, ask, wait)
+                outcome = _asked_on(connection, ask, wait, decide or _taken)
             if outcome is not None:
                 return outcome
         elif not has_window(path):
@@ -164,11 +197,18 @@ def look(path: Path) -> ViewReply | None:
     return _request(path, ViewRequest(VERSION, "pending"))
 
 
-def answer_pending(path: Path, id: str, answer: Answer, *, reviewed: bool = False) -> str | None:
-    """Answer a question through the running view: "" when done, else why not; None: no view."""
-    request = ViewRequest(VERSION, "answer", id=id, answer=answer, reviewed=reviewed)
-    reply = _request(path, request)
+def answer_pending(path: Path, id: str, answer: Answer) -> str | None:
+    """Answer a question for a script: "" when done, else why not; None when no view runs."""
+    reply = send_answer(path, id, answer, "script")
     return None if reply is None else reply.problem
+
+
+def send_answer(
+    path: Path, id: str, answer: Answer, source: Source, rule: str = ""
+) -> ViewReply | None:
+    """Answer a question through the running view, and wait for what its proxy says to that."""
+    request = ViewRequest(VERSION, "answer", id=id, answer=answer, source=source, rule=rule)
+    return _request(path, request, ANSWER_SECONDS + _PATIENCE)
 
 
 def unusable(path: Path) -> str:
@@ -188,15 +228,27 @@ def unusable(path: Path) -> str:
 
 def same_user(connection: sockets.socket) -> bool:
     """Whether the other end runs as this user; the socket's folder is closed to others anyway."""
+    found = _peer(connection)
+    return found is None or found[1] == os.getuid()
+
+
+def peer_process(connection: sockets.socket) -> int:
+    """The process at the other end; 0 where the system does not say."""
+    found = _peer(connection)
+    return 0 if found is None else found[0]
+
+
+def _peer(connection: sockets.socket) -> tuple[int, int] | None:
+    """The process and the user at the other end; None where the system does not say."""
     import socket
     import struct
 
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
-        return True
+        return None
     layout = struct.Struct("3i")
-    found = connection.getsockopt(socket.SOL_SOCKET, option, layout.size)
-    return layout.unpack(found)[1] == os.getuid()
+    pid, uid, _ = layout.unpack(connection.getsockopt(socket.SOL_SOCKET, option, layout.size))
+    return pid, uid
 
 
 def _connect(path: Path) -> sockets.socket | None:
@@ -208,28 +260,31 @@ def _connect(path: Path) -> sockets.socket | None:
     with suppress(OSError):  # nobody listens there
         connection.settimeout(_PATIENCE)
         connection.connect(os.fspath(path))
-        if same_user(connection):
+        # A guarded server that listens there would answer for a person.
+        if same_user(connection) and not is_guarded(peer_process(connection)):
             return connection
     connection.close()
     return None
 
 
-def _request(path: Path, request: ViewRequest) -> ViewReply | None:
+def _request(path: Path, request: ViewRequest, patience: float = _PATIENCE) -> ViewReply | None:
     connection = _connect(path)
     if connection is None:
         return None
     try:
         with connection:
             connection.sendall(_line(request))
-            line = _read_line(connection, time.time() + _PATIENCE, None)
+            line = _read_line(connection, time.time() + patience, None)
         reply = msgspec.json.decode(line, type=ViewReply)
     except (OSError, UnicodeEncodeError, msgspec.DecodeError):
         return None
     return reply if reply.version == VERSION else None
 
 
-def _asked_on(connection: sockets.socket, ask: Ask, wait: Wait | None) -> Outcome | None:
-    """What comes back to a question; None when the view goes, or time, and nothing came."""
+def _asked_on(
+    connection: sockets.socket, ask: Ask, wait: Wait | None, decide: Decide
+) -> Outcome | None:
+    """What comes back to a question; None when the view goes, and nothing came."""
     try:
         line = _line(ViewRequest(VERSION, "ask", ask=ask))
     except UnicodeEncodeError:
@@ -238,27 +293,46 @@ def _asked_on(connection: sockets.socket, ask: Ask, wait: Wait | None) -> Outcom
         return "unclear"
     try:
         connection.sendall(line)
-        reply = _read_line(connection, ask.deadline, wait)
-        if wait is not None and wait.is_set():
-            connection.sendall(_line(ViewRequest(VERSION, "ended", id=ask.id, how=wait.why)))
-            return "withdrawn"
+        line = _read_line(connection, ask.deadline, wait)
     except OSError:
         return None
-    return _outcome(ask, reply) if reply else None
+    if wait is not None and wait.is_set():
+        return _told(connection, EndNote(ask.id, wait.why), "withdrawn")
+    if not line:
+        over = time.time() >= ask.deadline
+        return _told(connection, EndNote(ask.id, "expired"), "timeout") if over else None
+    reply, outcome = _read_reply(ask, line)
+    if reply is not None:
+        return _told(connection, decide(reply), outcome)
+    return outcome
 
 
-def _outcome(ask: Ask, line: bytearray) -> Outcome:
+def _told(connection: sockets.socket, end: EndNote, outcome: Outcome) -> Outcome:
+    """The same, once the view was told how the question ended, if it is still there."""
+    note = ViewRequest(VERSION, "ended", id=end.id, how=end.how, problem=end.problem)
+    with suppress(OSError, UnicodeEncodeError):
+        connection.sendall(_line(note))
+    return outcome
+
+
+def _taken(reply: ViewReply) -> EndNote:
+    assert reply.answer is not None
+    return EndNote(reply.id, reply.answer)
+
+
+def _read_reply(ask: Ask, line: bytearray) -> tuple[ViewReply | None, Outcome]:
+    """An answer, and what it is; without one, why."""
     try:
         reply = msgspec.json.decode(line, type=ViewReply)
     except msgspec.DecodeError:
-        return "unclear"
+        return None, "unclear"
     bound = (reply.version, reply.id, reply.digest) == (VERSION, ask.id, ask.digest)
     if not bound or reply.answer is None:
-        return "unclear"
+        return None, "unclear"
     if reply.answer == "deny" and reply.problem:
-        return "full"
+        return None, "full"
     late = reply.answer == "deny" and time.time() >= ask.deadline
-    return "timeout" if late else reply.answer
+    return (None, "timeout") if late else (reply, reply.answer)
 
 
 def _line(request: ViewRequest) -> bytes:

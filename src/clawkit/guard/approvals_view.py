@@ -1,8 +1,9 @@
 """The answering side of approvals: one view a user, which holds the questions that wait.
 
 Several windows can share it: a terminal, the console, another terminal. One process has the view,
-and the others reach it there, so that an answer counts once wherever it is given. When that process
-ends, however it does, another one takes its place, and what waited there is asked here.
+and the others reach it there. The first answer to a question is sent to its proxy, and counts once
+the proxy has said so: the call may have been decided there meanwhile. When the process that has the
+view ends, however it does, another one takes its place, and what waited there is asked here.
 """
 
 from __future__ import annotations
@@ -22,33 +23,39 @@ import msgspec
 
 from clawkit.errors import PolicyError
 from clawkit.guard.approvals import (
+    ANSWER_SECONDS,
     LONGEST_REQUEST,
     VERSION,
     Answer,
     Ask,
     End,
     EndNote,
+    Source,
     ViewReply,
     ViewRequest,
-    answer_pending,
     call_digest,
     has_window,
     look,
+    peer_process,
     same_user,
+    send_answer,
     unusable,
     windows_of,
 )
-from clawkit.guard.authoring.edit import folder_rule, insert_rule, rule_for, tool_rule
+from clawkit.guard.authoring.edit import check_insertion, folder_rule, rule_for, tool_rule
 from clawkit.guard.locations import policy_file
 from clawkit.guard.policy.call import Call
 from clawkit.system.files import make_private
 from clawkit.system.locks import try_lock
+from clawkit.system.watchdog import is_guarded
 
 CAPACITY = 100
 _CONNECTIONS = 2 * CAPACITY
 _ENDED = 32
 _PATIENCE = 5.0
 _TICK = 1.0
+_GRACE = 1.0
+"""How long after its deadline a question is kept, because its proxy says how it ended."""
 _RETURN = 3.0
 """How long the proxies of a view that went have to put their questions to the next one."""
 
@@ -58,8 +65,10 @@ class Ended(msgspec.Struct, frozen=True):
 
     ask: Ask
     how: End
-    scripted: bool = False
-    """Whether `claw approvals answer` was it, and no window."""
+    source: Source | None = None
+    """Where it was answered, if it was."""
+    problem: str = ""
+    """Why an answer that allows was refused."""
 
 
 def policy_of(ask: Ask) -> Path:
@@ -72,6 +81,7 @@ def is_whole(ask: Ask) -> bool:
     return call_digest(ask.call) == ask.digest
 
 
+GUARDED = "a guarded server may not answer for a person: use a terminal of your own"
 EACH_CALL = "the rule that asks wants to be asked about each such call"
 """Why an answer may not reach further than the call."""
 Scope = Literal["folder", "tool", "call"]
@@ -118,11 +128,45 @@ def scopes_of(ask: Ask) -> Iterator[Scope]:
             yield scope
 
 
-def write_rule(ask: Ask, rule: str) -> None:
-    """Put a rule into the policy, above the one that asked, unless the policy has changed."""
+def check_rule(ask: Ask, rule: str) -> None:
+    """Raise PolicyError where the proxy could not write a rule above the one that asked."""
     if ask.each_call:
         raise PolicyError(os.fspath(policy_of(ask)), 0, EACH_CALL)
-    insert_rule(policy_of(ask), rule, ask.rule, digest=ask.policy)
+    check_insertion(policy_of(ask), rule, ask.rule, digest=ask.policy)
+
+
+def is_rule_of(rule: str, ask: Ask) -> bool:
+    """Whether a rule is one that a window may propose for a question."""
+    return rule in [rule_of(ask, scope) for scope in scopes_of(ask)]
+
+
+ENDS: dict[End, str] = {
+    "once": "allowed once",
+    "session": "allowed for this session",
+    "tool": "its tool allowed for this session",
+    "always": "allowed always",
+    "deny": "denied",
+    "refused": "allowed, and refused all the same",
+    "expired": "denied: nobody answered in time",
+    "withdrawn": "withdrawn by its client, not run",
+    "form": "answered in its client",
+    "covered": "allowed by another answer",
+    "allowed": "allowed by the policy, which has changed",
+    "elsewhere": "answered or withdrawn elsewhere",
+    "unknown": "its guard ended before it said what became of it",
+}
+"""How a question ended, in words."""
+_SOURCES: dict[Source | None, str] = {
+    "page": " in the console",
+    "terminal": " in a terminal",
+    "script": " by claw approvals answer",
+}
+
+
+def in_words(end: Ended) -> str:
+    """How a question ended, where it was answered, and why that was refused."""
+    why = f": {end.problem}" if end.problem else ""
+    return f"{ENDS[end.how]}{_SOURCES.get(end.source, '')}{why}"
 
 
 class _Connection:
@@ -134,16 +178,42 @@ class _Connection:
         self.opened = time.monotonic()
         self.ask = ""
 
-    def send(self, reply: ViewReply) -> bool:
-        """Send the one reply of this connection; the listening thread then closes it."""
-        try:
+    def send(self, reply: ViewReply, *, last: bool = True) -> None:
+        """Send a reply. After the last one the listening thread closes it, as when that fails."""
+        with suppress(OSError):  # the other end has hung up
             self.end.settimeout(_PATIENCE)
             self.end.sendall(msgspec.json.encode(reply) + b"\n")
-        except OSError:
-            return False
-        with suppress(OSError):  # the other end has read it and hung up
-            self.end.shutdown(socket.SHUT_RDWR)
-        return True
+            if last:
+                self.end.shutdown(socket.SHUT_RDWR)
+
+
+class _Question:
+    """A question that waits here; without a connection its proxy is yet to ask again."""
+
+    def __init__(self, ask: Ask, connection: _Connection | None = None) -> None:
+        self.ask = ask
+        self.connection = connection
+        self.given: ViewReply | None = None
+        """The first answer to it, which only its proxy can make count."""
+
+    def give(self) -> None:
+        """Send the answer, if there is one and somebody to send it to."""
+        if self.given is not None and self.connection is not None:
+            self.connection.send(self.given, last=False)
+
+    def ended(self, how: End, problem: str = "") -> Ended:
+        given = self.given
+        ours = given is not None and how in (given.answer, "refused")
+        return Ended(self.ask, how, given.source if given and ours else None, problem)
+
+
+class _Answering(msgspec.Struct, frozen=True):
+    """Another process that waits for whether its answer counts."""
+
+    connection: _Connection
+    id: str
+    given: ViewReply | None
+    until: float
 
 
 class ApprovalsView:
@@ -153,13 +223,12 @@ class ApprovalsView:
         """`expected` are the questions that waited in a view before: their proxies ask again."""
         self._path = path
         self._capacity = capacity
-        self._expected = {ask.id: ask for ask in expected}
+        self._questions = {ask.id: _Question(ask) for ask in expected}
         self._expected_until = time.monotonic() + _RETURN
-        self._waiting: dict[str, tuple[Ask, _Connection]] = {}
-        self._early: list[tuple[_Connection, ViewRequest, Answer]] = []
+        self._answering: list[_Answering] = []
         self._ended: deque[Ended] = deque(maxlen=_ENDED)
         self._changing = threading.Lock()
-        self._arrived = threading.Condition(self._changing)
+        self._changed = threading.Condition(self._changing)
         self._closing = False
         self._selector = selectors.DefaultSelector()
         self._thread = threading.Thread(target=self._listen, daemon=True)
@@ -207,8 +276,7 @@ class ApprovalsView:
         """
         with self._changing:
             self._closing = True
-            self._expected.clear()
-            self._arrived.notify_all()
+            self._changed.notify_all()
         self._path.unlink(missing_ok=True)
         self._wake.send(b"x")
         self._thread.join()
@@ -217,31 +285,49 @@ class ApprovalsView:
         os.close(self._lock)
 
     def asks(self) -> tuple[Ask, ...]:
-        """What waits for an answer, oldest first."""
+        """What waits for an answer, in the order of asking."""
         with self._changing:
-            waiting = (ask for ask, _ in self._waiting.values())
-            return (*self._expected.values(), *waiting)
+            return tuple(sorted((one.ask for one in self._questions.values()), key=_asked_at))
 
     def ended(self) -> tuple[Ended, ...]:
         """The last questions that were answered or went away, oldest first."""
         with self._changing:
             return tuple(self._ended)
 
-    def answer(self, id: str, answer: Answer) -> bool:
-        """Answer a question; False when nobody waits for this answer any more."""
-        with self._arrived:
-            self._arrived.wait_for(lambda: id not in self._expected)
-        return self._finish(id, answer, answer)
+    def answer(
+        self, id: str, answer: Answer, *, rule: str = "", source: Source = "terminal"
+    ) -> bool:
+        """Answer a question; whether it is this answer that ended it, as its proxy says."""
+        given = self._give(id, answer, rule, source)
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._closing or id not in self._questions, ANSWER_SECONDS
+            )
+        return _counts(given, self._end_of(id))
 
-    def _finish(self, id: str, answer: Answer, how: End, *, scripted: bool = False) -> bool:
+    def _give(self, id: str, answer: Answer, rule: str, source: Source) -> ViewReply | None:
+        """Send an answer to the proxy; None where nobody waits for it, or there is one already."""
         with self._changing:
-            ask, connection = self._waiting.pop(id, (None, None))
-            if ask is None or connection is None:
-                return False
-            reply = ViewReply(VERSION, id=id, digest=ask.digest, answer=answer)
-            sent = connection.send(reply)
-            self._ended.append(Ended(ask, how if sent else _lapsed(ask), scripted))
-            return sent
+            question = self._questions.get(id)
+            if question is None or question.given is not None:
+                return None
+            question.given = ViewReply(
+                VERSION, id, question.ask.digest, answer=answer, source=source, rule=rule
+            )
+            question.give()
+            return question.given
+
+    def _end_of(self, id: str) -> Ended | None:
+        return next((end for end in reversed(self.ended()) if end.ask.id == id), None)
+
+    def _finish(self, id: str, how: End, problem: str = "") -> _Question | None:
+        """Take a question out of the list; None if it is no longer there."""
+        with self._changing:
+            question = self._questions.pop(id, None)
+            if question is not None:
+                self._ended.append(question.ended(how, problem))
+                self._changed.notify_all()
+            return question
 
     def _listen(self) -> None:
         while not self._closing:
@@ -251,7 +337,7 @@ class ApprovalsView:
                 elif isinstance(key.data, _Connection):
                     self._receive(key.data)
             self._expire()
-            self._answer_others()
+            self._reply_to_answers()
         for connection in self._connections():
             self._drop(connection)
         self._selector.close()
@@ -267,23 +353,26 @@ class ApprovalsView:
 
     def _expire(self) -> None:
         self._give_up_expected()
-        now = time.time()
+        over = time.time() - _GRACE
         for ask in self.asks():
-            if ask.deadline <= now:
-                self._finish(ask.id, "deny", "expired")
+            if ask.deadline <= over and (question := self._finish(ask.id, "expired")) is not None:
+                reply = ViewReply(VERSION, id=ask.id, digest=ask.digest, answer="deny")
+                if question.connection is not None:
+                    question.connection.send(reply)
         silent = time.monotonic() - _PATIENCE
+        answering = [one.connection for one in self._answering]
         for connection in self._connections():
-            if not connection.ask and connection.opened < silent:
+            waits = connection.ask or connection in answering
+            if not waits and connection.opened < silent:
                 self._drop(connection)
 
     def _give_up_expected(self) -> None:
         """What did not come back in time was answered, or is over, unseen by us."""
-        with self._changing:
-            if self._expected and time.monotonic() > self._expected_until:
-                asks = self._expected.values()
-                self._ended.extend(Ended(ask, _lapsed(ask, "elsewhere")) for ask in asks)
-                self._expected.clear()
-                self._arrived.notify_all()
+        if time.monotonic() > self._expected_until:
+            with self._changing:
+                missing = [one.ask for one in self._questions.values() if one.connection is None]
+            for ask in missing:
+                self._finish(ask.id, _lapsed(ask, "elsewhere"))
 
     def _accept(self) -> None:
         try:
@@ -296,14 +385,13 @@ class ApprovalsView:
         else:
             end.close()
 
-    def _drop(self, connection: _Connection, how: End | None = None) -> None:
+    def _drop(self, connection: _Connection, how: End | None = None, problem: str = "") -> None:
         self._selector.unregister(connection.end)
         connection.end.close()
-        with self._changing:
-            ask, owner = self._waiting.get(connection.ask, (None, None))
-            if ask is not None and owner is connection:
-                del self._waiting[ask.id]
-                self._ended.append(Ended(ask, how or _lapsed(ask)))
+        question = self._questions.get(connection.ask)
+        if question is not None and question.connection is connection and not self._closing:
+            unsaid = "withdrawn" if question.given is None else "unknown"
+            self._finish(connection.ask, how or _lapsed(question.ask, unsaid), problem)
 
     def _receive(self, connection: _Connection) -> None:
         try:
@@ -312,11 +400,12 @@ class ApprovalsView:
             return
         except OSError:
             part = b""
-        # Only why it ended may follow a question: what waits for an answer and speaks is dropped.
-        if connection.ask:
-            self._drop(connection, _why_ended(part))
-            return
         connection.received += part
+        # Only how it ended may follow a question: what waits for an answer and speaks is dropped.
+        if connection.ask:
+            if not part or part.endswith(b"\n") or len(connection.received) > LONGEST_REQUEST:
+                self._drop(connection, *_why_ended(connection.received))
+            return
         if not part or len(connection.received) > LONGEST_REQUEST:
             self._drop(connection)
         elif part.endswith(b"\n"):
@@ -333,10 +422,12 @@ class ApprovalsView:
             connection.send(ViewReply(VERSION, problem=text))
         elif request.kind == "ask" and request.ask is not None:
             self._take(request.ask, connection)
+        elif self._is_guarded(connection):
+            connection.send(ViewReply(VERSION, problem=GUARDED))
         elif request.kind == "answer" and request.answer is not None:
-            self._early.append((connection, request, request.answer))
+            self._answer_for(connection, request, request.answer)
         elif request.kind == "pending":
-            notes = tuple(EndNote(one.ask.id, one.how, one.scripted) for one in self.ended())
+            notes = tuple(map(_note_of, self.ended()))
             connection.send(ViewReply(VERSION, asks=self.asks(), ended=notes))
         else:
             connection.send(ViewReply(VERSION, problem=f"incomplete: {request.kind}"))
@@ -345,12 +436,15 @@ class ApprovalsView:
         with self._changing:
             if self._closing:
                 return  # whoever is the next view is asked
-            full = len(self._waiting) >= self._capacity
-            if not full and ask.id and ask.id not in self._waiting:
+            known = self._questions.get(ask.id)
+            waiting = sum(1 for one in self._questions.values() if one.connection is not None)
+            full = waiting >= self._capacity
+            if not full and ask.id and (known is None or known.connection is None):
                 connection.ask = ask.id
-                self._waiting[ask.id] = (ask, connection)
-                self._expected.pop(ask.id, None)
-                self._arrived.notify_all()
+                connection.received.clear()
+                question = self._questions.setdefault(ask.id, _Question(ask))
+                question.ask, question.connection = ask, connection
+                question.give()
                 return
         if full:
             problem = f"{self._capacity} questions wait already"
@@ -359,27 +453,64 @@ class ApprovalsView:
             reply = ViewReply(VERSION, problem=f"the question {ask.id!r} waits already")
         connection.send(reply)
 
+    def _is_guarded(self, connection: _Connection) -> bool:
+        """Whether a guarded server, or what it started, is at the other end."""
+        asking = (one.connection for one in self._questions.values())
+        guards = {peer_process(one.end) for one in asking if one is not None} - {os.getpid()}
+        return is_guarded(peer_process(connection.end), guards)
+
     def _wants_each_call(self, id: str) -> bool:
         return any(ask.id == id and ask.each_call for ask in self.asks())
 
-    def _answer_others(self) -> None:
-        """Pass on the answers of other processes, once their question is here again."""
-        answers, self._early = self._early, []
-        for connection, request, answer in answers:
-            if request.id in self._expected:
-                self._early.append((connection, request, answer))
-            else:
-                self._answer_for(connection, request, answer)
-
     def _answer_for(self, connection: _Connection, request: ViewRequest, answer: Answer) -> None:
+        """Take the answer of another process, which is told once the proxy has spoken."""
         id, problem = request.id, ""
-        if answer == "always" and not request.reviewed:
+        if answer == "always" and (request.source == "script" or not request.rule):
             problem = "a rule for always is reviewed in the view: press w there"
         elif answer in ("session", "tool", "always") and self._wants_each_call(id):
             problem = f"{EACH_CALL}: answer once or deny"
-        elif not self._finish(id, answer, answer, scripted=not request.reviewed):
+        elif id not in self._questions and self._end_of(id) is None:
             problem = f"no question {id!r} waits: `claw approvals list` shows those that do"
-        connection.send(ViewReply(VERSION, problem=problem))
+        if problem:
+            connection.send(ViewReply(VERSION, problem=problem))
+            return
+        given = self._give(id, answer, request.rule, request.source)
+        until = time.monotonic() + ANSWER_SECONDS
+        self._answering.append(_Answering(connection, id, given, until))
+
+    def _reply_to_answers(self) -> None:
+        """Tell other processes what became of their answers, as far as it is known."""
+        now = time.monotonic()
+        for one in tuple(self._answering):
+            if one.id in self._questions and now < one.until:
+                continue
+            self._answering.remove(one)
+            end = self._end_of(one.id)
+            counted = _counts(one.given, end)
+            notes = () if end is None else (_note_of(end),)
+            problem = "" if counted and end and not end.problem else not_counted(end)
+            reply = ViewReply(VERSION, counted=counted, ended=notes, problem=problem)
+            one.connection.send(reply)
+
+
+def not_counted(end: Ended | None) -> str:
+    """What to tell somebody whose answer is not what became of the call."""
+    if end is None:
+        return "its guard has not said yet whether this answer counts: see what becomes of it"
+    return f"it no longer waits: {in_words(end)}"
+
+
+def _counts(given: ViewReply | None, end: Ended | None) -> bool:
+    """Whether a question ended by this answer, even if the call was refused for another reason."""
+    return given is not None and end is not None and end.how in (given.answer, "refused")
+
+
+def _note_of(end: Ended) -> EndNote:
+    return EndNote(end.ask.id, end.how, end.source, end.problem)
+
+
+def _asked_at(ask: Ask) -> float:
+    return ask.asked
 
 
 def _lapsed(ask: Ask, how: End = "withdrawn") -> End:
@@ -387,12 +518,13 @@ def _lapsed(ask: Ask, how: End = "withdrawn") -> End:
     return "expired" if ask.deadline <= time.time() else how
 
 
-def _why_ended(line: bytes) -> End | None:
+def _why_ended(line: bytearray) -> tuple[End | None, str]:
     """Why a proxy no longer asks, if it says so before it hangs up."""
     with suppress(msgspec.DecodeError, RecursionError):
         request = msgspec.json.decode(line, type=ViewRequest)
-        return request.how if request.kind == "ended" else None
-    return None
+        if request.kind == "ended":
+            return request.how, request.problem
+    return None, ""
 
 
 def join_windows(path: Path) -> int:
@@ -465,14 +597,16 @@ class View(Protocol):
 
     def ended(self) -> tuple[Ended, ...]: ...
 
-    def answer(self, id: str, answer: Answer) -> bool: ...
+    def answer(self, id: str, answer: Answer, *, rule: str = "") -> bool: ...
 
 
 class SharedView:
     """The user's view, in this process or in the one that has it. Any thread may call it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, source: Source = "terminal") -> None:
+        """`source` is what its answers are known by."""
         self._path = path
+        self._source: Source = source
         self._own: ApprovalsView | None = None
         self._window = -1
         self._known: dict[str, Ask] = {}
@@ -522,19 +656,26 @@ class SharedView:
         with self._changing:
             return (*self._ended, *(self._own.ended() if self._own is not None else ()))
 
-    def answer(self, id: str, answer: Answer) -> bool:
-        """Answer a question; False when nobody waits for this answer any more.
+    def answer(self, id: str, answer: Answer, *, rule: str = "") -> bool:
+        """Answer a question; whether it is this answer that ended it. `ended` says how it did.
 
-        "always" is for a rule that a person has read, and that is written.
+        "always" is for a rule that a person has read: the proxy writes it, if the answer counts.
         """
         with self._changing:
-            if self._own is not None:
-                return self._own.answer(id, answer)
-            done = answer_pending(self._path, id, answer, reviewed=True) == ""
-            ask = self._known.pop(id, None) if done else None
-            if ask is not None:
-                self._ended.append(Ended(ask, answer))
-            return done
+            own, ask = self._own, self._known.get(id)
+        if own is not None:
+            return own.answer(id, answer, rule=rule, source=self._source)
+        reply = send_answer(self._path, id, answer, self._source, rule)
+        if reply is None:
+            return False
+        with self._changing:
+            if ask is not None and reply.ended and self._known.pop(id, None) is not None:
+                self._ended.append(_ended_by(ask, reply.ended[0]))
+        return reply.counted
+
+    def end_of(self, id: str) -> Ended | None:
+        """How a question ended, if it did and is remembered."""
+        return next((end for end in reversed(self.ended()) if end.ask.id == id), None)
 
     def _join(self) -> None:
         if self._window < 0:
@@ -560,9 +701,13 @@ class SharedView:
             if id in now:
                 continue
             if note := notes.get(id):
-                self._ended.append(Ended(ask, note.how, note.scripted))
+                self._ended.append(_ended_by(ask, note))
             else:
                 how = "expired" if ask.deadline <= time.time() else "elsewhere"
                 self._ended.append(Ended(ask, how))
         self._known = now
         return found.asks
+
+
+def _ended_by(ask: Ask, note: EndNote) -> Ended:
+    return Ended(ask, note.how, note.source, note.problem)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -25,6 +25,12 @@ _CONTINUED_WIDTH = 3
 _BLANK = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]")
 # In JSON no backslash is followed by an s: nothing in a call can be taken for this.
 _MANY_SPACES = re.compile(" {17,}")
+_RIGHT_TO_LEFT = ("R", "AL", "AN")
+REORDERED = (
+    "It has letters that are written from right to left: what stands beside them may be shown in "
+    "another order than it is sent in."
+)
+"""What to say where somebody else draws a call."""
 _MOST_MARKS = 3  # on one letter: more of them cover what stands around it
 
 
@@ -75,6 +81,14 @@ def _spell_marks(text: str) -> str:
         seen = marks <= _MOST_MARKS and letter.isprintable() and drop_hidden(letter)
         shown.append(letter if seen else _escaped(letter))
     return "".join(shown)
+
+
+def has_right_to_left(lines: Iterable[str]) -> bool:
+    """Whether there are letters by which a program that draws a text may change its order."""
+    import unicodedata
+
+    letters = (letter for line in lines if not line.isascii() for letter in line)
+    return any(unicodedata.bidirectional(letter) in _RIGHT_TO_LEFT for letter in letters)
 
 
 def _escaped(letter: str) -> str:

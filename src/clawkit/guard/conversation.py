@@ -257,11 +257,16 @@ class GuardConversation:
         return call if earlier is None else following, None, earlier
 
     def _allow(self, asked: JudgedMessage) -> Passage:
-        return self._forward(asked, self.journal.call("client", asked.call, asked.decision))
+        record = asked.record or self.journal.call("client", asked.call, asked.decision)
+        return self._forward(asked, record)
 
     def _refuse(self, asked: JudgedMessage) -> Passage:
         try:
-            self.journal.call("client", asked.call, asked.decision)
+            if asked.record:  # a question was put about it before
+                reason = asked.decision.reason
+                self.journal.approval(asked.record, asked.call, reason, allowed=False)
+            else:
+                self.journal.call("client", asked.call, asked.decision)
         except AuditError as error:
             return self._closed("client", asked.message, error)
         return returned("client", denied(asked.message["id"], asked.decision.reason))

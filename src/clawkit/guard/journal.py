@@ -122,7 +122,10 @@ class Journal:
     def write(self, records: list[AuditRecord]) -> None:
         self._judge.log(*records)
 
-    def approval(self, flight_record: str, call: Call, answer: str, *, allowed: bool) -> None:
+    def approval(
+        self, flight_record: str, call: Call, answer: str, *, allowed: bool, source: str = ""
+    ) -> None:
+        """What became of a question to a person, and where it was answered."""
         self._write(
             "approval",
             "client",
@@ -131,6 +134,7 @@ class Journal:
             decision="allow" if allowed else "deny",
             reason=answer,
             of=flight_record,
+            source=source,
         )
 
     def notice(self, side: Side, method: str, line: bytes, flags: tuple[str, ...] = ()) -> None:

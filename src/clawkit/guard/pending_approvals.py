@@ -18,7 +18,14 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clawkit.guard.call_display import call_fields, call_lines, rows, spelled
+from clawkit.guard.call_display import (
+    REORDERED,
+    call_fields,
+    call_lines,
+    has_right_to_left,
+    rows,
+    spelled,
+)
 from clawkit.guard.passages import Passage
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.rules import Rule
@@ -34,7 +41,9 @@ Answer = Literal[
     "tool always",
     "always",
     "before",
+    "policy",
     "deny",
+    "dismissed",
     "timeout",
     "withdrawn",
     "nobody",
@@ -45,12 +54,29 @@ Answer = Literal[
 ]
 """What a person said.
 
-`session` is for the same call again, `tool` for every call of its tool in this session. `folder`
-and `tool always` are for good: the guard writes their rule, `always` is that the view has written
-one. `before` is that an answer to another question covers this one, `elsewhere` that they decide
-in `claw approvals`. `withdrawn` is that who called no longer waits for it, `nobody` that there
-was nobody to ask, `closed` that they went without an answer, `unclear` that what came is none.
+`session` is for the same call again, `tool` for every call of its tool in this session. `folder`,
+`tool always` and, in the view, `always` are for good: the guard writes their rule. `before` is that
+an answer to another question covers this one, `policy` that the policy has changed and allows it,
+`elsewhere` that they decide in `claw approvals`. `dismissed` is that the form was closed without an
+answer, `withdrawn` that who called no longer waits for it, `nobody` that there was nobody to ask,
+`closed` that they went without an answer, `unclear` that what came is none.
 """
+
+
+class GivenAnswer(Struct, frozen=True):
+    """What a person said, and where; or why nobody did."""
+
+    answer: Answer
+    source: Literal["page", "terminal", "form", "script"] | None = None
+    rule: str = ""
+    """For `always`: the rule that they have read."""
+
+
+class Settlement(Struct, frozen=True):
+    """What an answer leads to, and why the call is refused if it is."""
+
+    passage: Passage
+    refusal: str = ""
 
 
 APPROVAL = "claw-approval"
@@ -82,14 +108,19 @@ class Wait(threading.Event):
 
     def __init__(self) -> None:
         super().__init__()
-        self.why: Literal["expired", "withdrawn", "form", "covered"] = "withdrawn"
+        self.why: Literal["expired", "withdrawn", "form", "covered", "allowed"] = "withdrawn"
 
     def end(self, answer: Answer) -> None:
-        if answer == "timeout":
-            self.why = "expired"
-        elif answer != "withdrawn":
-            self.why = "covered" if answer == "before" else "form"
+        self.why = _WHY_ENDED.get(answer, "form")
         self.set()
+
+
+_WHY_ENDED: dict[Answer, Literal["expired", "withdrawn", "covered", "allowed"]] = {
+    "timeout": "expired",
+    "withdrawn": "withdrawn",
+    "before": "covered",
+    "policy": "allowed",
+}
 
 
 class Binding(Struct, frozen=True):
@@ -138,15 +169,15 @@ class HeldMessage(Struct, frozen=True):
     call: Call
     rule: Rule
     binding: Binding
-    settle: Callable[[Answer], Passage]
+    settle: Callable[[GivenAnswer], Settlement]
     deliver: Callable[[Passage], None]
     cancelled: Wait
     choices: Choices
     """What a form in the client offers, perhaps no more than `claw approvals`."""
     owner: object
     """Whoever asks: equal calls of others are asked about for themselves."""
-    covered: Callable[[], bool]
-    """Whether what a person has said since allows it."""
+    covered: Callable[[], Literal["", "before", "policy"]]
+    """Whether it is allowed by now: by another answer, or by the policy."""
 
 
 class ApprovalTicket(Struct, frozen=True):
@@ -247,35 +278,42 @@ class PendingApprovals:
         """Whether a client shows a form."""
         return owner in self._shown
 
-    def answered(self, token: object, answer: Answer) -> Passage | None:
-        """What the answer leads to; None if nothing waits for it. Equal calls are delivered."""
+    def answered(self, token: object, given: GivenAnswer) -> Settlement | None:
+        """What the answer leads to; None if nothing waits for it. Equal calls are delivered.
+
+        Whoever takes the message out of the list has decided: every other answer finds nothing,
+        and `cancelled` says what it was.
+        """
         if not isinstance(token, str):
             return None
         with self._lock:
             held = self._held.pop(token, None)
             equal = self._equal.pop(token, [])
-        if held is None:
-            return None
-        held.cancelled.end(answer)
+            if held is None:
+                return None
+            held.cancelled.end(given.answer)
         self._withdraw_form(token, held)
-        passage = held.settle(answer)
+        settlement = held.settle(given)
         for other in equal:
             # A rule that the answer wrote is there by now, and is not written twice.
-            other.deliver(other.settle("before" if other.covered() else answer))
-        return passage
+            covered = other.covered()
+            following = GivenAnswer("before") if covered else given
+            other.deliver(other.settle(following).passage)
+        return settlement
 
-    def deliver_answer(self, token: str, answer: Answer) -> None:
+    def deliver_answer(self, token: str, given: GivenAnswer) -> Settlement | None:
         """The same where nobody waits for what it leads to: it is delivered."""
         held = self._held.get(token)
-        passage = self.answered(token, answer)
-        if held is not None and passage is not None:
-            held.deliver(passage)
+        settlement = self.answered(token, given)
+        if held is not None and settlement is not None:
+            held.deliver(settlement.passage)
+        return settlement
 
     def release_covered(self) -> None:
         """A person has allowed more than one call: let those go on that it covers."""
         for token, held in list(self._held.items()):
             if held.covered():
-                self.deliver_answer(token, "before")
+                self.deliver_answer(token, GivenAnswer("before"))
 
     def answered_in_form(self, token: object, result: object) -> Passage | None:
         """The same for a client's form; one that had no room for the call allows nothing."""
@@ -284,9 +322,12 @@ class PendingApprovals:
             return None
         answer = decision_of(result, held.choices)
         self._end_form(token, held.owner)
-        passage = Passage() if answer == "elsewhere" else self.answered(token, answer)
+        if answer == "elsewhere":
+            settlement = Settlement(Passage())
+        else:
+            settlement = self.answered(token, GivenAnswer(answer, "form"))
         self._show_next(held.owner)
-        return passage
+        return None if settlement is None else settlement.passage
 
     def is_waiting(self, token: RequestId) -> bool:
         return token in self._held
@@ -305,7 +346,7 @@ class PendingApprovals:
                 self._held[token] = replace(equal.pop(0), **following)
                 return True
             del self._held[token]
-        held.cancelled.end("withdrawn")
+            held.cancelled.end("withdrawn")
         self._withdraw_form(token, held)
         return True
 
@@ -365,18 +406,15 @@ class PendingApprovals:
 
     def _watch(self, token: str, answered: threading.Event, end: float) -> None:
         """Let a message go that a rule allows by now, whoever wrote it; deny it at the end."""
-        covered = False
         try:
             while not answered.wait(max(0.0, min(_LOOK_EVERY, end - time.monotonic()))):
                 held = self._held.get(token)
                 if held is None or time.monotonic() >= end:
                     return
-                # Twice: who has just written a rule is about to give the answer itself.
-                before, covered = covered, held.covered()
-                if before and covered:
-                    self.deliver_answer(token, "before")
+                if covered := held.covered():
+                    self.deliver_answer(token, GivenAnswer(covered))
         finally:
-            self.deliver_answer(token, "timeout")
+            self.deliver_answer(token, GivenAnswer("timeout"))
 
 
 def _take_out(held: HeldMessage, waiting: list[HeldMessage]) -> bool:
@@ -404,7 +442,9 @@ def question(
     for call, rule in asked:
         # Indented, no client takes it for markup in which parts are not shown.
         lines += [f"Allow this call on {visible(server, 200)}?", ""]
-        lines += [f"{_INDENT}{row}" for row in _form_rows(call)]
+        shown = list(_form_rows(call))
+        lines += [f"{_INDENT}{row}" for row in shown]
+        lines += ["", REORDERED] if has_right_to_left(shown) else []
         if rule.description:
             lines += ["", f"Rule: {visible(rule.description, 500)}"]
     for answer, text in choices.rules.items():
@@ -454,18 +494,20 @@ def _form_rows(call: Call) -> Iterator[str]:
 
 
 def decision_of(result: object, choices: Choices) -> Answer:
-    """What a person said in the form; whatever is not a clear yes is a no.
+    """What a person said in the form; whatever is not a clear yes allows nothing.
 
-    A client that failed to show it gives no answer, which is not a person's no.
+    Only what was chosen is a person's no: not a form that was closed, that the client failed to
+    show, or that came back with what it did not offer.
     """
     found = as_object(result) or {}
-    if "action" not in found:
-        return "unclear"
-    content = as_object(found.get("content")) or {}
-    decision = content.get("decision")
-    if found.get("action") != "accept" or not isinstance(decision, str):
+    if found.get("action") == "decline":
         return "deny"
-    return choices.answers.get(decision, "deny")
+    if found.get("action") == "cancel":
+        return "dismissed"
+    decision = (as_object(found.get("content")) or {}).get("decision")
+    if found.get("action") != "accept" or not isinstance(decision, str):
+        return "unclear"
+    return choices.answers.get(decision, "unclear")
 
 
 def _token() -> str:

@@ -1,4 +1,4 @@
-"""A shell that ends a server, and all it started, when its parent is killed."""
+"""The mark of guarded servers: who carries it, and a shell that ends them with their guard."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import os
 import secrets
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
+from pathlib import Path
 
 _MARK = "CLAW_GUARDED"
 _SCRIPT = """
@@ -26,6 +27,51 @@ kill -s TERM -- $found
 sleep 1
 kill -s KILL -- $found $(all "$1")
 """
+
+
+def in_guarded_server() -> bool:
+    """Whether this process was started by a guarded server, as far as its environment tells."""
+    return bool(os.environ.get(_MARK))
+
+
+def is_guarded(pid: int, guards: Container[int] = ()) -> bool:
+    """Whether a process is a guarded server or of one: by the mark, or by its parents.
+
+    False where there is no /proc, and for one that has left its parents and wiped its environment.
+    """
+    parents = list(_parents(pid))
+    return any(parent in guards for parent in parents) or any(
+        map(_is_marked, {pid, *parents, *_leaders(pid)})
+    )
+
+
+def _parents(pid: int) -> Iterator[int]:
+    seen = {pid, 0}
+    while (pid := _stat(pid)[0]) not in seen:
+        seen.add(pid)
+        yield pid
+
+
+def _leaders(pid: int) -> tuple[int, int]:
+    """The first processes of its group and of its session."""
+    return _stat(pid)[1:]
+
+
+def _stat(pid: int) -> tuple[int, int, int]:
+    """The parent, the group and the session of a process; zeros where they cannot be known."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0, 0, 0
+    return int(fields[1]), int(fields[2]), int(fields[3])
+
+
+def _is_marked(pid: int) -> bool:
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:  # another user's, or it is gone
+        return False
+    return any(each.startswith(f"{_MARK}=".encode()) for each in environment.split(b"\0"))
 
 
 class Watchdog:

@@ -23,14 +23,22 @@ from clawkit.guard.approvals_view import (
     EACH_CALL,
     Scope,
     View,
+    check_rule,
+    in_words,
     is_whole,
+    not_counted,
     policy_of,
     rule_of,
     scopes_of,
     wider_answers,
-    write_rule,
 )
-from clawkit.guard.call_display import call_lines, rows, spelled
+from clawkit.guard.call_display import (
+    REORDERED,
+    call_lines,
+    has_right_to_left,
+    rows,
+    spelled,
+)
 from clawkit.guard.pending_approvals import FOR_ALL
 from clawkit.text.normalization import visible
 
@@ -55,22 +63,10 @@ _WIDER_KEYS: dict[Answer, str] = {
 _SCOPE_KEYS: dict[Scope, str] = {
     "folder": "f this tool in this folder always…",
     "tool": "T this tool always…",
-    "call": "w exactly this always…",
+    "call": "w these arguments always…",
 }
 _READ_ON = "space: read on, to allow it"
 _KEYS = ("d deny", "j/k choose", "q quit")
-_ENDS = {
-    "once": "allowed once",
-    "session": "allowed for this session",
-    "tool": "its tool allowed for this session",
-    "always": "allowed always",
-    "deny": "denied",
-    "expired": "denied: nobody answered in time",
-    "withdrawn": "withdrawn by its client, not run",
-    "form": "answered in its client",
-    "covered": "allowed by another answer",
-    "elsewhere": "answered or withdrawn elsewhere",
-}
 
 Style = Literal["", "bold", "dim", "chosen"]
 Line = tuple[Style, str]
@@ -202,7 +198,7 @@ class ApprovalsScreen:
             at = self._asks.index(ask) + _MOVES[key]
             self._choose(self._asks[max(0, min(at, len(self._asks) - 1))])
         elif calm and key == "d":
-            self._view.answer(ask.id, "deny")
+            self._answer(ask, "deny")
         elif calm and key in (*_ANSWERS, *_SCOPES):
             self._allow(key, ask)
 
@@ -216,7 +212,7 @@ class ApprovalsScreen:
         elif key in _SCOPES:
             self._propose(ask, _SCOPES[key])
         else:
-            self._view.answer(ask.id, _ANSWERS[key])
+            self._answer(ask, _ANSWERS[key])
 
     def _propose(self, ask: Ask, scope: Scope) -> None:
         try:
@@ -237,16 +233,22 @@ class ApprovalsScreen:
         return True
 
     def _write(self, ask: Ask) -> None:
-        if ask not in self._view.asks():
-            self._note = _TOO_LATE
-            return
         try:
-            write_rule(ask, self._rule)
+            check_rule(ask, self._rule)
         except PolicyError as error:
             self._note = str(error)
         else:
-            self._note = f"The rule stands in {policy_of(ask)}."
-            self._view.answer(ask.id, "always")
+            if self._answer(ask, "always", self._rule):
+                self._note = f"The rule stands in {policy_of(ask)}."
+
+    def _answer(self, ask: Ask, answer: Answer, rule: str = "") -> bool:
+        """Answer it; whether its guard did what was said. If not, the note says so."""
+        counted = self._view.answer(ask.id, answer, rule=rule)
+        end = next((end for end in self._view.ended() if end.ask.id == ask.id), None)
+        done = counted and end is not None and not end.problem
+        if not done:
+            self._note = f"{_name(ask)}: {not_counted(end)}."
+        return done
 
     def _foot(self, width: int, now: float) -> list[Line]:
         note: list[Line] = [
@@ -272,7 +274,8 @@ class ApprovalsScreen:
 
     def _recent(self, room: int) -> list[Line]:
         ended = self._view.ended()[-max(0, room - 1) :] if room > 1 else ()
-        return [("", ""), *(("dim", f"{_name(each.ask)}  {_ENDS[each.how]}") for each in ended)]
+        told = [f"{_name(each.ask)}  {visible(in_words(each), _LONGEST_NOTE)}" for each in ended]
+        return [("", ""), *(("dim", text) for text in told)]
 
     def _list(self, room: int, now: float) -> list[Line]:
         """The questions around the chosen one."""
@@ -292,7 +295,8 @@ def _text_of(ask: Ask) -> list[str]:
     facts = (("server", ask.server), ("client", ask.client or "unknown"), ("rule", described))
     about = [f"{name}: {spelled(text)}" for name, text in facts]
     encoding = sys.stdout.encoding or "utf-8"  # what the terminal cannot show is spelled out too
-    lines = [*about, *(_lines_of(ask) or [_NOT_WHOLE]), FOR_ALL]
+    call = _lines_of(ask) or [_NOT_WHOLE]
+    lines = [*about, *call, *([REORDERED] if has_right_to_left(call) else []), FOR_ALL]
     return [line.encode(encoding, "backslashreplace").decode(encoding) for line in lines]
 
 
@@ -349,6 +353,7 @@ def _joined(parts: tuple[str, ...], width: int) -> list[str]:
 
 _REDRAWN_EVERY = 0.1
 _LONGEST_KEYS = 16
+_AS_SENT, _REORDERED = "\x1b[8l", "\x1b[8h"  # BDSM of ECMA-48: explicit, implicit
 _STYLES: dict[Style, str] = {"": "", "bold": "bold", "dim": "dim", "chosen": "reverse"}
 
 
@@ -385,7 +390,13 @@ async def _run(app: Application[int]) -> int:
 
     loop.set_exception_handler(fail)
     on_termination(loop, end)
-    return await app.run_async(set_exception_handler=False)
+    # Terminals that know bidirectional text show a call in the order in which it is sent.
+    app.output.write_raw(_AS_SENT)
+    try:
+        return await app.run_async(set_exception_handler=False)
+    finally:
+        app.output.write_raw(_REORDERED)
+        app.output.flush()
 
 
 def _application(screen: ApprovalsScreen) -> Application[int]:

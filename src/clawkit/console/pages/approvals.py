@@ -9,29 +9,31 @@ from hashlib import sha256
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clawkit.console.api import ApiError, ConsolePage, get, post
-from clawkit.console.file_changes import FileChange, file_changes
+from clawkit.console.file_changes import FileChange, file_changes, paths_named
 from clawkit.errors import PolicyError
 from clawkit.guard.approvals import Answer, Ask
 from clawkit.guard.approvals_view import (
     EACH_CALL,
+    Ended,
     Scope,
     SharedView,
+    check_rule,
+    in_words,
     is_whole,
+    not_counted,
     policy_of,
     rule_of,
     scopes_of,
     wider_answers,
-    write_rule,
 )
 from clawkit.guard.authoring.edit import rule_text
 from clawkit.guard.call_display import call_lines, spelled
 from clawkit.guard.locations import approvals_socket
 from clawkit.guard.pending_approvals import FOR_ALL
 from clawkit.guard.policy.parser import read_policy
-from clawkit.guard.policy.readings import is_path_name
-from clawkit.text.normalization import visible
 from clawkit.wire.jsonrpc import as_object
 
 ALONE_SECONDS = 15.0
@@ -50,7 +52,7 @@ class Waiting(Struct, frozen=True):
     server: str
     tool: str
     about: str
-    """What tells it from others of its tool: a path, or the first text that it brings."""
+    """What tells it from others of its tool: its paths, or the first text that it brings."""
     client: str
     deadline: float
 
@@ -63,8 +65,8 @@ class Past(Struct, frozen=True):
     tool: str
     about: str
     how: str
-    scripted: bool
-    """Whether `claw approvals answer` was it, and no window."""
+    words: str
+    """How it ended, where it was answered, and why that was refused."""
 
 
 class Pending(Struct, frozen=True):
@@ -119,6 +121,14 @@ class ProposedRule(Struct, frozen=True):
     above: int
 
 
+class Answered(Struct, frozen=True):
+    """What became of a call by an answer that counted, and what waits now."""
+
+    how: str
+    words: str
+    pending: Pending
+
+
 class GivenAnswer(Struct, frozen=True):
     """A person's answer to what they were shown: the digest says what that was."""
 
@@ -131,7 +141,7 @@ class GivenAnswer(Struct, frozen=True):
 
 
 def page(until_end: ExitStack) -> ConsolePage:
-    desk = ApprovalsDesk(SharedView(approvals_socket()))
+    desk = ApprovalsDesk(SharedView(approvals_socket(), "page"))
     until_end.callback(desk.close)
     return ConsolePage(
         routes=(
@@ -181,7 +191,7 @@ class ApprovalsDesk:
                 tool=_name(one.ask.tool),
                 about=_about(one.ask),
                 how=one.how,
-                scripted=one.scripted,
+                words=spelled(in_words(one)),
             )
             for one in self._view.ended()
         )
@@ -191,7 +201,9 @@ class ApprovalsDesk:
         ask = self._ask(which.id)
         call = _lines(ask)
         changes, rest = (
-            file_changes(as_object(ask.call.get("arguments")) or {}) if call else ((), {})
+            file_changes(as_object(ask.call.get("arguments")) or {}, local=ask.local)
+            if call
+            else ((), {})
         )
         lines = tuple(call_lines({**ask.call, "arguments": rest})) if changes else call
         return ShownQuestion(
@@ -218,24 +230,22 @@ class ApprovalsDesk:
         ask = self._ask(given.id)
         return ProposedRule(rule_of(ask, given.scope), str(policy_of(ask)), ask.rule)
 
-    def answer(self, given: GivenAnswer) -> Pending:
-        """Answer what was shown, once."""
+    def answer(self, given: GivenAnswer) -> Answered:
+        """Answer what was shown; it is told what the guard made of it."""
         ask = self._ask(given.id)
         if given.digest != ask.digest:
             raise ApiError("This is not the call that was shown: look at it again", 409)
         if given.answer != "deny":
             _check_allowing(ask, given.answer)
         if given.answer == "always":
-            self._write(ask, given)
-        # A rule that was written allows the call, whether or not its guard saw that by itself.
-        if not self._view.answer(given.id, given.answer) and given.answer != "always":
-            raise ApiError(_GONE, 409)
-        return self.pending()
-
-    def _write(self, ask: Ask, given: GivenAnswer) -> None:
-        if rule_of(ask, given.scope) != given.rule:
-            raise ApiError("This is not the rule that was shown: look at it again", 409)
-        write_rule(ask, given.rule)
+            if rule_of(ask, given.scope) != given.rule:
+                raise ApiError("This is not the rule that was shown: look at it again", 409)
+            check_rule(ask, given.rule)
+        counted = self._view.answer(given.id, given.answer, rule=given.rule)
+        end = self._view.end_of(given.id)
+        if not counted or end is None:
+            raise ApiError(f"This answer does not count: {spelled(not_counted(end))}.", 409)
+        return Answered(end.how, spelled(_without_source(end)), self.pending())
 
     def _ask(self, id: str) -> Ask:
         found = next((ask for ask in self._view.asks() if ask.id == id), None)
@@ -247,6 +257,11 @@ class ApprovalsDesk:
         while not self._closing.wait(_TICK):
             if time.monotonic() - self._looked > ALONE_SECONDS:
                 self._view.close()
+
+
+def _without_source(end: Ended) -> str:
+    """How it ended, for whoever answered it here."""
+    return in_words(replace(end, source=None))
 
 
 def _check_allowing(ask: Ask, answer: Answer) -> None:
@@ -275,16 +290,23 @@ def _rule_that_asked(ask: Ask) -> str:
 
 
 def _name(text: str) -> str:
-    return visible(text, _LONGEST_NAME)
+    return _short(text, _LONGEST_NAME)
 
 
 def _about(ask: Ask) -> str:
-    """The first path that a call names, else its first text, on one line; the end tells most."""
+    """All paths that a call names, or how many; else its first text, on one line."""
     arguments = as_object(ask.call.get("arguments")) or {}
-    texts = {name: value for name, value in arguments.items() if isinstance(value, str)}
-    first = next((name for name in texts if is_path_name(name)), next(iter(texts), ""))
-    text = texts.get(first, "")
-    if len(text) <= _LONGEST_ABOUT:
-        return visible(text)
-    half = _LONGEST_ABOUT // 2
-    return f"{visible(text[:half])}…{visible(text[-half:])}"
+    paths = paths_named(arguments)
+    if len(paths) > 1:
+        together = " · ".join(spelled(path) for path in paths)
+        return together if len(together) <= _LONGEST_ABOUT else f"{len(paths)} paths"
+    texts = [value for value in arguments.values() if isinstance(value, str)]
+    return _short((paths or texts or [""])[0], _LONGEST_ABOUT)
+
+
+def _short(text: str, longest: int) -> str:
+    """A text spelled out; of a long one its beginning and its end, which tells most."""
+    if len(text) <= longest:
+        return spelled(text)
+    half = longest // 2
+    return f"{spelled(text[:half])}…{spelled(text[-half:])}"

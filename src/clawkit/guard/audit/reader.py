@@ -229,7 +229,11 @@ _ASKED = {
     "always": "asked, allowed always",
     "folder": "asked, allowed always in its folder",
     "tool always": "asked, its tool allowed always",
+    "allowed by another answer": "asked, allowed by another answer",
+    "the policy was changed, and allows it": "asked, the policy was changed, and allows it",
     "a person said no": "asked, a person said no",
+    "a script said no": "asked, a script said no",
+    "the form was dismissed": "asked, the form was dismissed",
     "nobody answered in time": "asked, nobody answered in time",
     "the window was closed before anybody answered, and nobody is left to ask; "
     'open "claw approvals" in a terminal, or "claw console", and try again': (
@@ -279,13 +283,14 @@ def name_of(record: AuditEntry) -> str:
 
 def was_asked(approval: AuditEntry) -> bool:
     """Whether a person saw the question; some are answered before, or can be put to nobody."""
-    return approval.get("reason", "") in _ASKED
+    return "source" in approval or approval.get("reason", "") in _ASKED
 
 
 def said(approval: AuditEntry) -> str:
     """How the question to a person ended."""
     reason = approval.get("reason", "")
-    return _ASKED.get(reason, reason)
+    other = f"asked, {reason}" if was_asked(approval) else reason
+    return _ASKED.get(reason, other)
 
 
 def settled(call: AuditEntry, approval: AuditEntry) -> AuditEntry:

@@ -43,6 +43,8 @@ class AuditRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     reason: str = ""
     of: str = ""
     """The id of the record of the call that this answers."""
+    source: Literal["", "page", "terminal", "form", "script"] = ""
+    """Where a question to a person was answered, if it was."""
     listed: str = ""
     """The id of the last record of a tools/list."""
     latency_ms: float = 0.0
@@ -77,6 +79,7 @@ class AuditEntry(TypedDict, total=False):
     rule: int
     reason: str
     of: str
+    source: str
     listed: str
     latency_ms: float
     digest: str

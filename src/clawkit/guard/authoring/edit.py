@@ -211,14 +211,26 @@ def insert_rule(policy: Path, rule: str, before: int, *, digest: str = "") -> No
         raise PolicyError(os.fspath(policy), 0, f"cannot be changed: {error}") from error
 
 
+def check_insertion(policy: Path, rule: str, before: int, *, digest: str = "") -> None:
+    """Raise PolicyError where `insert_rule` would, as far as it can be known before."""
+    try:
+        _inserted(policy.resolve(strict=True), policy, rule, before, digest)
+    except OSError as error:
+        raise PolicyError(os.fspath(policy), 0, f"cannot be read: {error}") from error
+
+
 def _insert(policy: Path, rule: str, before: int, digest: str) -> None:
     target = policy.resolve(strict=True)
+    changed = _inserted(target, policy, rule, before, digest)
+    write_whole(target, changed, target.stat().st_mode & 0o7777)
+
+
+def _inserted(target: Path, policy: Path, rule: str, before: int, digest: str) -> bytes:
     original = target.read_bytes()
     if digest and sha256(original).hexdigest() != digest:
         reason = "the policy has changed since the question was asked: nothing was written"
         raise PolicyError(os.fspath(policy), 0, reason)
-    changed = _with_rule(original, rule, before, os.fspath(policy))
-    write_whole(target, changed, target.stat().st_mode & 0o7777)
+    return _with_rule(original, rule, before, os.fspath(policy))
 
 
 def save_policy(policy: Path, text: str, digest: str) -> Path | None:

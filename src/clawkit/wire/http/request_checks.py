@@ -58,10 +58,13 @@ class Origins:
         )
 
 
+_AUTHORITY = re.compile(r"(\[[^\[\]@]*\]|[^:@\[\]]*)(?::\d*)?")
+
+
 def _hostname(authority: str) -> str:
-    if authority.startswith("["):
-        return authority.partition("]")[0] + "]"
-    return authority.partition(":")[0].lower()
+    """The name in `name:port`; empty where it is anything else, such as `name:port@other`."""
+    found = _AUTHORITY.fullmatch(authority)
+    return found[1].lower() if found else ""
 
 
 def legacy_version(headers: Headers) -> str:

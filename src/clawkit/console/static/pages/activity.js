@@ -6,6 +6,7 @@ import { badge, button, clipped, counted, dialog, duration, element, emptyState,
 const SIZE = 30;
 const SUMMARY_EVERY = 2500;
 const ROWS_EVERY = 700;
+const SOURCES = { page: ", in the console", terminal: ", in claw approvals", form: ", in the client's form", script: ", by claw approvals answer" };
 const KINDS = { allow: "good", pass: "plain", deny: "bad", drop: "bad", prompt: "warn", error: "warn" };
 const DECISIONS = [
   ["", "Any decision"],
@@ -257,7 +258,7 @@ function drawRecord({ record, linked, before, after }, row) {
       ["Client", record.client],
       ["Method", record.method],
       ["Rule", record.rule ? String(record.rule) : ""],
-      ["Asked", approval ? [moment(approval.time), " ", `${approval.decision}: ${approval.reason || "allowed"}`] : ""],
+      ["Asked", approval ? [moment(approval.time), " ", `${approval.decision}: ${approval.reason || "allowed"}${SOURCES[approval.source] || ""}`] : ""],
       ["Took", answer ? duration(answer.latency_ms || 0) : ""],
       ["Result", answer ? [`${(answer.size || 0).toLocaleString("en")} bytes, sha256 `, element("code", {}, answer.digest || "not kept")] : ""],
       ["Found in it", (answer?.flags || record.flags || []).join(", ")],

@@ -3,21 +3,8 @@
 import { announce, button, counted, dialog, diff, element, emptyState, facts, focusOn, longText, problem, replace, toast } from "../console.js";
 
 const CALM = 600; // milliseconds in which no answer counts after the call shown changed by itself
-const ENDS = {
-  once: "allowed once",
-  session: "allowed for this session",
-  tool: "its tool allowed for this session",
-  always: "allowed always",
-  deny: "denied",
-  expired: "denied: nobody answered in time",
-  withdrawn: "withdrawn by its client, not run",
-  form: "answered in its client",
-  covered: "allowed by another answer",
-  elsewhere: "answered or withdrawn elsewhere",
-};
-const BY_ITSELF = new Set(["expired", "withdrawn", "form", "covered", "elsewhere"]); // says all without a window
 const NOW = { once: "Allow once", session: "Allow these arguments, this session", tool: "Allow this tool, this session" };
-const FOR_GOOD = { folder: "Allow this tool in this folder…", tool: "Allow this tool…", call: "Allow exactly this…" };
+const FOR_GOOD = { folder: "Allow this tool in this folder…", tool: "Allow this tool…", call: "Allow these arguments…" };
 
 export async function show(root, context) {
   const list = element("section", { class: "asks", "aria-label": "Waiting calls" });
@@ -51,17 +38,19 @@ export async function show(root, context) {
     }
   }
 
-  async function answered(id, text, send) {
+  async function answered(id, tool, send) {
     ours.add(id);
+    let done;
     try {
-      await send();
+      done = await send();
     } catch (error) {
       ours.delete(id);
       settle();
       throw error;
     }
+    const text = `${tool}: ${done.words}`;
     announce(text);
-    toast(text);
+    toast(text, { kind: done.how === "refused" ? "bad" : "plain" });
     if (chosen === id) await goOn();
   }
 
@@ -70,9 +59,7 @@ export async function show(root, context) {
   /** What somebody looks at stays where it is, though it waits no longer. */
   function settle() {
     if (!card || ours.has(shown) || asks.some((ask) => ask.id === shown)) return;
-    const { how, scripted } = ended.findLast((one) => one.id === shown) || { how: "elsewhere" };
-    const where = BY_ITSELF.has(how) ? "" : scripted ? " by claw approvals answer" : " in another window";
-    card.end(`${ENDS[how] || how}${where}`, goOn);
+    card.end(ended.findLast((one) => one.id === shown)?.words || "answered or withdrawn elsewhere", goOn);
   }
 
   /** Shows a call that a person chose; where it stands below the list, they are taken there. */
@@ -117,7 +104,7 @@ export async function show(root, context) {
         "ul",
         { class: "plain small" },
         ended.slice(-10).reverse().map((one) =>
-          element("li", {}, element("span", { class: "strong text" }, one.tool), " ", one.about && [element("span", { class: "mono text" }, one.about), " "], element("span", { class: "dim text" }, `${one.server}: ${ENDS[one.how] || one.how}`)),
+          element("li", {}, element("span", { class: "strong text" }, one.tool), " ", one.about && [element("span", { class: "mono text" }, one.about), " "], element("span", { class: "dim text" }, `${one.server}: ${one.words}`)),
         ),
       ),
     ];
@@ -174,11 +161,11 @@ function drawQuestion(place, question, context, { itself, answered, connected })
   const state = { read: false, seen: 0, calm: !itself, busy: false, over: false, connected, proposing: false };
   let reader = null;
 
-  const answer = async (value, more, words) => {
+  const answer = async (value, more = {}) => {
     if (state.busy) return;
     state.busy = true;
     const body = { id: question.id, digest: question.digest, answer: value, ...more };
-    await context.attempt(() => answered(question.id, `${question.tool}: ${words}`, () => context.fetchJson("/api/approvals/answer", { body })));
+    await context.attempt(() => answered(question.id, question.tool, () => context.fetchJson("/api/approvals/answer", { body })));
     state.busy = false;
   };
 
@@ -196,7 +183,7 @@ function drawQuestion(place, question, context, { itself, answered, connected })
         actions: [{ label: "Write it and allow", value: true, kind: "primary" }, { label: "Cancel", value: null }],
       });
       state.proposing = false;
-      if (chosen) await answer("always", { scope, rule: proposed.rule }, ENDS.always);
+      if (chosen) await answer("always", { scope, rule: proposed.rule });
     });
 
   function draw() {
@@ -221,9 +208,9 @@ function drawQuestion(place, question, context, { itself, answered, connected })
         "p",
         { class: "actions" },
         ["once", ...question.wider].map((value) =>
-          one(value, NOW[value], () => answer(value, {}, ENDS[value]), value === "once" ? "primary" : null, may),
+          one(value, NOW[value], () => answer(value), value === "once" ? "primary" : null, may),
         ),
-        one("deny", "Deny", () => answer("deny", {}, ENDS.deny), "danger", ready),
+        one("deny", "Deny", () => answer("deny"), "danger", ready),
       ),
       question.scopes.length > 0 &&
         element(
