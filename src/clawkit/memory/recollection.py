@@ -1,8 +1,7 @@
 """Recall, search and exploration of one Being, and the read counts that they leave.
 
-What a full caller is told counts as recalled at once. What a read-only caller is told is written
-where no other reader looks: its counters wait for a patrol, and what its conversation was told is
-kept under its own token.
+What a full caller is told counts as recalled at once; the counters of a read-only caller wait for a
+patrol, where no other reader looks. What a conversation was told is kept under its own token.
 """
 
 from __future__ import annotations
@@ -38,7 +37,6 @@ NOTHING_NEW = (
     "them again."
 )
 _OF_ACTIVE, _OF_DEAD = 1, 2
-_APART = "\x1f"
 _NEXT = " · "
 _LOOKED_AT = 36
 """How many memories are looked at again, to choose what is told beside the best."""
@@ -291,10 +289,7 @@ def _told_now(
 
 
 def _conversation(caller: Caller) -> str:
-    """Under which name it is kept what this conversation was told."""
-    if caller.may_write:
-        return caller.conversation
-    return f"{_APART}{caller.token}{_APART}{caller.conversation}"
+    return reads.conversation_of(caller.token, caller.person, caller.conversation)
 
 
 _LIVING_FIRST = "CASE status WHEN 'dead' THEN 1 ELSE 0 END, importance DESC, seq DESC"
@@ -378,9 +373,11 @@ def _one_node(unit: Unit, node_id: str) -> tuple[str, list[Node]]:
         raise BeingError(
             f"there is no node {node_id}: search_memory shows the ids of those it finds"
         )
+    node = nodes.latest(unit, node, ("corrected",))
     if node.ending == "retracted":
-        return f"Node {node.id} was retracted ({_time(node.ended)}); it is not known any more.", []
-    return "\n".join(_details(unit, node)), [node]
+        return f"Node {node_id} was retracted ({_time(node.ended)}); it is not known any more.", []
+    corrected = [f"Node {node_id} was corrected; this is so:"] if node.id != node_id else []
+    return "\n".join([*corrected, *_details(unit, node)]), [node]
 
 
 def _details(unit: Unit, node: Node) -> list[str]:

@@ -175,8 +175,8 @@ def hits_json(hits: Sequence[Hit]) -> list[dict[str, Any]]:
     ]
 
 
-def node_lines(node: Node) -> Iterator[str]:
-    """All that is known about one memory."""
+def node_lines(node: Node, now: Node | None = None) -> Iterator[str]:
+    """All that is known about one memory; `now` is what it has become."""
     scene, source = node.scene, node.source
     facts = {
         "when": ", ".join(scene.when),
@@ -192,6 +192,7 @@ def node_lines(node: Node) -> Iterator[str]:
         "through": source.token,
         "in": source.conversation,
         ENDINGS.get(node.ending, "ended"): minute(node.ended) if node.ended is not None else "",
+        "now": f"{now.id[:_SHORT]}  {now.text}" if now is not None and now.ended is None else "",
     }
     yield node.id
     yield f"  {visible(scene.action) or '(nothing is left of it)'}"

@@ -213,12 +213,18 @@ def _kind(words: Floats, near: dict[int, float], by_meaning: bool) -> Kind:
 
 
 def _is_talk(found: Collection[Node]) -> bool:
-    """Whether most of these were said in conversations between people."""
-    speakers: dict[str, set[str]] = {}
+    """Whether most of these were said in conversations between people.
+
+    What came through two tokens is two conversations, whatever their clients call them.
+    """
+    speakers: dict[tuple[str, str], set[str]] = {}
     for node in found:
         if node.source.conversation and node.source.speaker:
-            speakers.setdefault(node.source.conversation, set()).add(node.source.speaker)
-    between = sum(len(speakers.get(node.source.conversation, ())) > 1 for node in found)
+            where = node.source.conversation, node.source.token
+            speakers.setdefault(where, set()).add(node.source.speaker)
+    between = sum(
+        len(speakers.get((node.source.conversation, node.source.token), ())) > 1 for node in found
+    )
     return between > len(found) / 2
 
 

@@ -29,9 +29,8 @@ def add(unit: Unit, messages: Sequence[HistoryMessage], token: str) -> None:
 
 
 def last_before(unit: Unit, said: HistoryMessage, conversation: str, token: str) -> str:
-    """What was said last in a conversation before this, if that was not long ago.
-
-    Where nobody names the conversation, it is whatever came through the same token.
+    """What was said last before this, through the same token and in the same conversation if it
+    has a name, if that was not long ago.
     """
     return _last(unit, "at < ?", said.at, conversation, token, said.at)
 
@@ -46,7 +45,7 @@ def _last(
 ) -> str:
     sql = (
         f"SELECT content FROM messages WHERE being = $being AND {condition} AND conversation = ? "
-        "AND at > ? AND (conversation <> '' OR token = ?) ORDER BY at DESC, id DESC LIMIT 1"
+        "AND at > ? AND token = ? ORDER BY at DESC, id DESC LIMIT 1"
     )
     row = unit.row(sql, value, conversation, now - _SITTING, token)
     return row[0] if row else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -146,6 +146,21 @@ def replaced_by(unit: Unit, seqs: Sequence[int]) -> list[Node]:
     """The nodes that these have replaced."""
     sql = f"{_SELECT} AND ended IS NOT NULL AND successor IN (??)"
     return [_node(row) for row in unit.among(sql, seqs) if row[16] != ERASED]
+
+
+def latest(unit: Unit, node: Node, endings: Collection[str] = ()) -> Node:
+    """What a memory has become, at whatever remove: itself, where nothing follows it.
+
+    With `endings`, only what ended in one of these ways goes on in the one that follows it.
+    """
+    seen = {node.seq}
+    while node.successor is not None and (not endings or node.ending in endings):
+        after = fetch(unit, [node.successor]).get(node.successor)
+        if after is None or after.seq in seen:
+            break
+        seen.add(after.seq)
+        node = after
+    return node
 
 
 def counts(unit: Unit) -> dict[tuple[int, str], int]:
