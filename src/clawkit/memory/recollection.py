@@ -105,7 +105,7 @@ def recollect(
         vectors = _vectors(unit, embedder, hits)
         there = known.people
         names = people.names_of(there.names - there.own)
-        again = looked_again(hits, limit, message, names, vectors, known.far_behind)
+        again = looked_again(hits, limit, message, names, vectors, known.far_behind, known.rare)
         hits = again.hits[:most]
         of_asker: list[Told] = []
         if as_of is None and asks_about_self(message):

@@ -26,7 +26,7 @@ import numpy as np
 
 from clawkit.errors import ModelError
 from clawkit.memory import people
-from clawkit.memory.recall.gate import GATED, Gathered, Kind, SignalWeights, confidence
+from clawkit.memory.recall.gate import GATED, Gathered, Kind, SignalWeights, confidence, rare_seqs
 from clawkit.memory.recall.index_text import day_terms
 from clawkit.memory.recall.signals import SIGNALS, Pool, RecallQuestion, asks_about_past, matrix
 from clawkit.memory.records import Node
@@ -301,6 +301,9 @@ _ABOUT = frozenset(terms(_WORDS_ABOUT))
 _SPARE = 2
 """So many times the hits that are wanted are looked at, as some say the same."""
 
+_NAMED = 3
+"""How many memories are told for a rare word that they have."""
+
 
 class Hit(msgspec.Struct, frozen=True):
     """A memory that was found. `score` orders the hits of a search; if asked, `signals` say why."""
@@ -326,6 +329,9 @@ class SearchResult(msgspec.Struct, frozen=True):
     far_behind: float = 0.0
     """By how much a hit may score less than the best and still be told."""
 
+    rare: frozenset[int] = frozenset()
+    """The numbers of those that have a word that was asked for and that few have."""
+
 
 def search(
     unit: Unit,
@@ -349,18 +355,29 @@ def search(
     best = np.argsort(-scores, kind="stable")[: limit * _SPARE]
     order = [int(at) for at in best if scores[at] > -np.inf]
     kept = [order[place] for place in without_repetition([gathered.pool.nodes[at] for at in order])]
+    rare = rare_seqs(gathered)
     hits = tuple(
         Hit(
             gathered.pool.nodes[at],
             round(float(scores[at]), 4),
             _signals(rows[at]) if explain else {},
         )
-        for at in kept[:limit]
+        for at in _with_rare(kept, [node.seq for node in gathered.pool.nodes], rare, limit)
     )
     enough = 1.0 if explain else way.threshold
     sure = confidence(gathered, rows, scores, way, speaker_weights(), enough=enough)
     relevant = sure >= way.threshold
-    return SearchResult(gathered.kind, hits, gathered.people, sure, relevant, way.far_behind)
+    return SearchResult(gathered.kind, hits, gathered.people, sure, relevant, way.far_behind, rare)
+
+
+def _with_rare(
+    kept: Sequence[int], seqs: Sequence[int], rare: Collection[int], most: int
+) -> list[int]:
+    """The best so many, among them the best few of those that have a rare word."""
+    best = kept[:most]
+    named = [at for at in kept if seqs[at] in rare][:_NAMED]
+    others = [at for at in named if at not in best][: most - 1]
+    return [*best[: most - len(others)], *others]
 
 
 def way_for(gathered: Gathered) -> SignalWeights:

@@ -47,6 +47,9 @@ _UNKNOWN = 0.6
 _CHATTER = 0.22
 """No question about the made lives comes so near to it; a bare "spare key" comes up to 0.17."""
 
+_FEW, _RARE = 3, 0.01
+"""How many memories have a word that is rare: a few, or a share of many."""
+
 GATED = ("speaker", "other_speaker", "question", "time", "mentioned")
 """The signals that it looks at itself."""
 
@@ -107,7 +110,11 @@ def confidence(
 
     What words mean can only add to what they say, and is the dearest to ask for.
     """
-    if is_sum(gathered.question.text) or _is_chatter(gathered):
+    if is_sum(gathered.question.text):
+        return 0.0
+    if _has_all(gathered, matrix):
+        return 1.0
+    if _is_chatter(gathered):
         return 0.0
     if "answered" not in way.gate:
         return _logistic(way, features(gathered, matrix, scores, by_speaker))
@@ -117,6 +124,35 @@ def confidence(
     if least >= enough:
         return least
     return _logistic(way, found | read.features(gathered.word_vectors))
+
+
+def rare_seqs(gathered: Gathered) -> frozenset[int]:
+    """The memories that have a word that was asked for and that few others have."""
+    return frozenset(int(seq) for seqs in _rare(gathered).values() for seq in seqs)
+
+
+def _rare(gathered: Gathered) -> dict[str, Seqs]:
+    """The rare words that were asked for, no names among them, and who has each."""
+    most = max(_FEW, _RARE * gathered.memories)
+    found = {word: gathered.having.get(word) for word in _wanted(gathered.question)}
+    return {word: seqs for word, seqs in found.items() if seqs is not None and len(seqs) <= most}
+
+
+def _wanted(question: RecallQuestion) -> set[str]:
+    return set(telling_words(question.nameless or question.text).values())
+
+
+def _has_all(gathered: Gathered, matrix: Floats) -> bool:
+    """Whether nothing but rare words is asked for, and a memory that is no question has them.
+
+    Of a person something is asked: "Anna's birthday" is not answered by that of another.
+    """
+    rare, wanted = _rare(gathered), _wanted(gathered.question)
+    about_person = gathered.question.nameless not in ("", gathered.question.text)
+    if about_person or not wanted or rare.keys() != wanted:
+        return False
+    told = [gathered.pool.nodes[int(at)].seq for at in np.flatnonzero(matrix[:, _QUESTION] <= 0)]
+    return any(all(seq in seqs for seqs in rare.values()) for seq in told)
 
 
 def _is_chatter(gathered: Gathered) -> bool:

@@ -7,7 +7,7 @@ beside what fits the question itself; only what says that the matter has changed
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -45,10 +45,12 @@ def looked_again(
     names: ParticipantNames,
     vectors: Mapping[int, Floats],
     far_behind: float,
+    rare: Collection[int] = (),
 ) -> SecondLook:
     """The first so many as they are, then those that the best leads to; nobody else far behind.
 
-    Where one of the others replaced the best, that one is first, unless the past is asked for.
+    One of those with a `rare` word that was asked for is among the first, and all are told. Where
+    one of the others replaced the best, that one is first, unless the past is asked for.
     """
     if not hits:
         return SecondLook(())
@@ -61,15 +63,18 @@ def looked_again(
     gain = _INTRODUCED * leads + near * (_NEAR + _LATER * later)
     scores = np.array([hit.score for hit in hits]) + far_behind * gain
     scores[:first] = [hit.score for hit in hits[:first]]
-    rest = sorted(range(first, len(hits)), key=lambda at: -scores[at])
+    named = tells & np.array([node.seq in rare for node in nodes])
+    rest = sorted(range(first, len(hits)), key=lambda at: (not named[at], -scores[at]))
     order = [*range(min(first, len(hits))), *rest]
+    if first > 1 and named.any() and not named[:first].any():
+        order[first - 1], order[first] = order[first], order[first - 1]
     now = not asks_about_past(question)
     newer = _replacing(nodes, near * later) if now else None
     if newer is not None:
         order = [newer, *(at for at in order if at not in (0, newer))]
         order.insert(first, 0)
     enough = hits[0].score - far_behind
-    kept = leads | (scores >= enough)
+    kept = leads | named | (scores >= enough)
     kept[:_FIRST_FEW] |= (near * later)[:_FIRST_FEW] >= _SAME_MATTER
     found = tuple(hits[at] for at in order if kept[at] or at == newer)
     return SecondLook(found, _replaced(nodes[newer or 0], nodes, vectors) if now else frozenset())
