@@ -98,7 +98,7 @@ def recall(
         typer.Argument(metavar="TEXT", help="A question, or anything; - for stdin."),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show why each was found.")] = False,
-    as_of: Annotated[str, typer.Option(metavar="DATE", help="What was known then, not now.")] = "",
+    as_of: Annotated[str, typer.Option(metavar="DATE", help="What was so then, not now.")] = "",
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")
     ] = 3,

@@ -21,6 +21,7 @@ from clawkit.memory.display_text import find_instructions, shown, told
 from clawkit.memory.portrait import Told, best_of, is_of, portrait
 from clawkit.memory.recall.engine import Hit, asks_about_self, search
 from clawkit.memory.recall.second_look import looked_again
+from clawkit.memory.recall.signals import only_asks
 from clawkit.memory.records import USER, Cluster, Node, Scene
 from clawkit.memory.store import clusters, nodes, notes, reads
 from clawkit.memory.tokens import Caller
@@ -50,6 +51,9 @@ _BESIDE = 9
 
 _OF_ASKER = 24
 """How many memories at most tell somebody what is known of them."""
+
+_SAME_MATTER = 0.5
+"""How near in meaning two of the best are that are told together, the newer first."""
 
 _SITTING = 3600.0
 _log = logging.getLogger("clawkit.memory")
@@ -102,6 +106,7 @@ def recollect(
         nothing = NOTHING_NEW if before and not hits and find().relevant else NOTHING
         if apart_from:
             hits = tuple(hit for hit in hits if hit.node.source.conversation != apart_from)
+        hits = tuple(hit for hit in hits if not only_asks(hit.node.scene.action))
         vectors = _vectors(unit, embedder, hits)
         there = known.people
         names = people.names_of(there.names - there.own)
@@ -120,7 +125,8 @@ def recollect(
         matters = [[node, *filter(None, (earlier.get(node.seq),))] for node in found]
     else:
         matters = _matters(found, limit, vectors, again.replaced)
-    block = telling.block(message, matters) if matters else nothing
+    best = [node.seq for node in found if node.seq not in again.replaced][:limit]
+    block = telling.block(message, matters, best) if matters else nothing
     return Recollection(known.kind, hits[:limit], hits[limit:], block)
 
 
@@ -154,19 +160,23 @@ def _vectors(unit: Unit, embedder: Embedder | None, hits: Sequence[Hit]) -> Mapp
 def _matters(
     found: Sequence[Node], count: int, vectors: Mapping[int, Floats], replaced: frozenset[int]
 ) -> list[list[Node]]:
-    """The best so many, each with those of the others that are nearest to it in meaning.
+    """The best so many by what they are about, each with those of the others nearest to it.
 
     What was replaced stands beside what replaced it, the first.
     """
     current = [node for node in found if node.seq not in replaced]
-    matters = [[node] for node in current[:count]]
+    matters: list[list[Node]] = []
 
     def nearness(matter: list[Node], node: Node) -> float:
         one, other = vectors.get(matter[0].seq), vectors.get(node.seq)
         return 0.0 if one is None or other is None else float(one @ other)
 
-    for node in current[count:]:
-        max(matters, key=lambda matter: nearness(matter, node)).append(node)
+    for at, node in enumerate(current):
+        nearest = max(matters, key=lambda matter: nearness(matter, node), default=None)
+        if nearest is None or (at < count and nearness(nearest, node) < _SAME_MATTER):
+            matters.append([node])
+        else:
+            nearest.append(node)
     if matters:
         matters[0] += [node for node in found if node.seq in replaced]
     return matters
@@ -192,21 +202,28 @@ class MemoryTexts:
 
     def __init__(self, unit: Unit, own: Collection[str], found: Sequence[Node] = ()) -> None:
         self._own = min(own, key=len, default="")
+        self._timed: frozenset[str] = frozenset()
         around = {node.seq + step for node in found for step in (-1, 1)} - {n.seq for n in found}
         self._around = nodes.fetch(unit, [seq for seq in around if seq > 0])
 
-    def block(self, message: str, matters: Sequence[Sequence[Node]]) -> str:
-        """The fragments of memories, shuffled; the same for the same message and memories."""
-        fragments = [self._matter(nodes) for nodes in matters]
+    def block(
+        self, message: str, matters: Sequence[Sequence[Node]], best: Collection[int] = ()
+    ) -> str:
+        """The fragments of memories, shuffled; the same for the same message and memories.
+
+        What was said around the `best` is told with them.
+        """
+        self._timed = _several_a_day([node for matter in matters for node in matter])
+        fragments = [self._matter(nodes, best) for nodes in matters]
         random.Random(f"{message}{[nodes[0].id for nodes in matters]}").shuffle(fragments)
         return f"<memory-recall>\n{' / '.join(fragments)}\n</memory-recall>"
 
-    def _matter(self, told: Sequence[Node]) -> str:
+    def _matter(self, told: Sequence[Node], best: Collection[int]) -> str:
         """The memories on one matter, the newest first: what is so now, then what was so before."""
-        best = told[0]
-        ordered = sorted(told, key=lambda node: (-node.created, -node.seq))
+        ordered = sorted(told, key=lambda node: (-node.since, -node.created, -node.seq))
         return _NEXT.join(
-            self.fragment(node) if node is best else self.plain(node) for node in ordered
+            self.fragment(node) if node is told[0] or node.seq in best else self.plain(node)
+            for node in ordered
         )
 
     def fragment(self, node: Node) -> str:
@@ -230,7 +247,8 @@ class MemoryTexts:
         return f"{self.plain(one.node)}{_NEXT}before: {self.plain(one.before)}"
 
     def _headed(self, node: Node, said: str) -> str:
-        head = ", ".join(part for part in (_days(node), self._whose(node)) if part)
+        days = _days(node, timed=self._timed)
+        head = ", ".join(part for part in (days, self._whose(node)) if part)
         return f"{told(head, 200)}: {said}" if head else said
 
     def _whose(self, node: Node) -> str:
@@ -260,9 +278,25 @@ def _in_one_sitting(one: Node, other: Node) -> bool:
     return same and talk and abs(one.created - other.created) < _SITTING
 
 
-def _days(node: Node) -> str:
-    """From when it is, and until when it was so."""
+def _several_a_day(found: Sequence[Node]) -> frozenset[str]:
+    """The days on which several of these were told, at times that tell them apart."""
+    times: dict[str, set[str]] = {}
+    for node in found:
+        day = _minute(node)[:10]
+        if day in node.scene.when[:1]:
+            times.setdefault(day, set()).add(_minute(node))
+    return frozenset(day for day, minutes in times.items() if len(minutes) > 1)
+
+
+def _minute(node: Node) -> str:
+    return datetime.fromtimestamp(node.created, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _days(node: Node, timed: Collection[str] = ()) -> str:
+    """From when it is, on some days with the time, and until when it was so."""
     since = node.scene.when[0] if node.scene.when else ""
+    if since in timed and _minute(node).startswith(since):
+        since = _minute(node)
     if node.ended is None or not since:
         return since
     return f"{since} until {datetime.fromtimestamp(node.ended, UTC).date().isoformat()}"

@@ -144,7 +144,7 @@ def search(
         Literal["or", "and"], typer.Option(help="Whether any word or every word must be there.")
     ] = "or",
     explain: Annotated[bool, typer.Option("--explain", help="Show why each was found.")] = False,
-    as_of: Annotated[str, typer.Option(metavar="DATE", help="What was known then, not now.")] = "",
+    as_of: Annotated[str, typer.Option(metavar="DATE", help="What was so then, not now.")] = "",
     being: BeingOption = "",
     address: StoreOption = "",
     embedder: EmbedderOption = "",

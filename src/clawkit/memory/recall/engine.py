@@ -26,7 +26,15 @@ import numpy as np
 
 from clawkit.errors import ModelError
 from clawkit.memory import people
-from clawkit.memory.recall.gate import GATED, Gathered, Kind, SignalWeights, confidence, rare_seqs
+from clawkit.memory.recall.gate import (
+    GATED,
+    Gathered,
+    Kind,
+    SignalWeights,
+    confidence,
+    of_asked_days,
+    rare_seqs,
+)
 from clawkit.memory.recall.index_text import day_terms
 from clawkit.memory.recall.signals import SIGNALS, Pool, RecallQuestion, asks_about_past, matrix
 from clawkit.memory.records import Node
@@ -352,6 +360,9 @@ def search(
     scores = fused(rows, way)
     if gathered.kind == "keyword":
         scores[gathered.pool.words <= 0] = -np.inf
+    of_days = of_asked_days(gathered, rows)
+    if of_days.any():
+        scores[~of_days] = -np.inf
     best = np.argsort(-scores, kind="stable")[: limit * _SPARE]
     order = [int(at) for at in best if scores[at] > -np.inf]
     kept = [order[place] for place in without_repetition([gathered.pool.nodes[at] for at in order])]

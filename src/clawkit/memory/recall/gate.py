@@ -19,10 +19,11 @@ import numpy as np
 
 from clawkit.memory.people import KnownPeople, speaks_of_self
 from clawkit.memory.recall.signals import SIGNALS, Pool, RecallQuestion, is_sum
+from clawkit.text import calendar
 from clawkit.text.tokenizer import telling_words
 
 if TYPE_CHECKING:
-    from clawkit.store.arrays import Floats, Seqs
+    from clawkit.store.arrays import Bools, Floats, Seqs
 
     WordVectors = Callable[[list[str]], Floats]
 
@@ -49,6 +50,50 @@ _CHATTER = 0.22
 
 _FEW, _RARE = 3, 0.01
 """How many memories have a word that is rare: a few, or a share of many."""
+
+_TELLS = 2
+"""How many words more than were asked for a memory has that is no small talk itself."""
+
+_HAPPENED = frozenset(
+    [
+        "happen",
+        "happened",
+        "happening",
+        "going",
+        "passiert",
+        "passierte",
+        "geschehen",
+        "geschah",
+        "los",
+        "war",
+        "gemacht",
+        "gesagt",
+        "erzählt",
+        "told",
+        "said",
+        "did",
+        "done",
+        "pasó",
+        "pasado",
+        "ocurrió",
+        "hice",
+        "hicimos",
+        "passé",
+        "fait",
+        "successo",
+        "fatto",
+        "aconteceu",
+        "feito",
+        "gebeurd",
+        "gebeurde",
+        "gedaan",
+        "случилось",
+        "было",
+        "произошло",
+        "oldu",
+    ]
+)
+"""Words of questions that ask for whatever there was on a day."""
 
 GATED = ("speaker", "other_speaker", "question", "time", "mentioned")
 """The signals that it looks at itself."""
@@ -112,7 +157,7 @@ def confidence(
     """
     if is_sum(gathered.question.text):
         return 0.0
-    if _has_all(gathered, matrix):
+    if _has_all(gathered, matrix) or of_asked_days(gathered, matrix).any():
         return 1.0
     if _is_chatter(gathered):
         return 0.0
@@ -124,6 +169,24 @@ def confidence(
     if least >= enough:
         return least
     return _logistic(way, found | read.features(gathered.word_vectors))
+
+
+def of_asked_days(gathered: Gathered, matrix: Floats) -> Bools:
+    """Which candidates are of the days that are asked for, where nothing else is; no questions."""
+    asked = gathered.question
+    only_days = bool(asked.times) and asked.nameless in ("", asked.text) and _is_of_days(asked)
+    return (matrix[:, _TIME] >= 1) & (matrix[:, _QUESTION] <= 0) & only_days
+
+
+def _is_of_days(asked: RecallQuestion) -> bool:
+    """Whether a question says nothing but days, as "What happened last week?"."""
+    parts: list[str] = []
+    end = 0
+    for day in calendar.mentions(asked.text, calendar.day_of(asked.now), asking=True):
+        parts.append(asked.text[end : day.start])
+        end = day.end
+    rest = " ".join((*parts, asked.text[end:]))
+    return telling_words(rest).keys() <= _HAPPENED
 
 
 def rare_seqs(gathered: Gathered) -> frozenset[int]:
@@ -151,8 +214,12 @@ def _has_all(gathered: Gathered, matrix: Floats) -> bool:
     about_person = gathered.question.nameless not in ("", gathered.question.text)
     if about_person or not wanted or rare.keys() != wanted:
         return False
-    told = [gathered.pool.nodes[int(at)].seq for at in np.flatnonzero(matrix[:, _QUESTION] <= 0)]
-    return any(all(seq in seqs for seqs in rare.values()) for seq in told)
+    told = (gathered.pool.nodes[int(at)] for at in np.flatnonzero(matrix[:, _QUESTION] <= 0))
+    return any(
+        all(node.seq in seqs for seqs in rare.values())
+        and len(telling_words(node.scene.action)) >= len(wanted) + _TELLS
+        for node in told
+    )
 
 
 def _is_chatter(gathered: Gathered) -> bool:

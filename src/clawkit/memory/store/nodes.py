@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from clawkit.memory import people
-from clawkit.memory.records import MemorySource, Node, Scene, Status
+from clawkit.memory.records import MemorySource, Node, Scene, Status, since
 from clawkit.memory.store.ledger import COLUMNS, NODES
 from clawkit.store import database
 from clawkit.store.database import Row, Unit, folded, written
@@ -180,7 +180,7 @@ def count_erased(unit: Unit) -> int:
 
 
 def hidden(unit: Unit, as_of: float | None = None, *, past: bool = False) -> Seqs:
-    """The nodes that are not part of what is known: now, or at an earlier moment.
+    """The nodes that are not part of what is known: now, or of what was so at an earlier moment.
 
     With `past`, what was so until something else began to be is known, too. What was taken back is
     known at no moment.
@@ -190,15 +190,19 @@ def hidden(unit: Unit, as_of: float | None = None, *, past: bool = False) -> Seq
         rows = unit.rows(
             f"SELECT seq FROM nodes WHERE being = $being AND ended IS NOT NULL{kept} ORDER BY seq"
         )
-    else:
-        rows = unit.rows(
-            "SELECT seq FROM nodes WHERE being = $being "
-            "AND (created > ? OR (ended IS NOT NULL AND (ended <= ? OR ending = 'retracted'))) "
-            "ORDER BY seq",
-            as_of,
-            as_of,
-        )
-    return np.fromiter((seq for (seq,) in rows), dtype=np.int64, count=len(rows))
+        return np.fromiter((seq for (seq,) in rows), dtype=np.int64, count=len(rows))
+    over = unit.rows(
+        "SELECT seq FROM nodes WHERE being = $being "
+        "AND ended IS NOT NULL AND (ended <= ? OR ending = 'retracted')",
+        as_of,
+    )
+    told_later = unit.rows(
+        "SELECT seq, scene, created FROM nodes WHERE being = $being AND created > ?", as_of
+    )
+    begun_later = {
+        seq for seq, scene, created in told_later if since(_when(scene).when, created) > as_of
+    }
+    return np.array(sorted({seq for (seq,) in over} | begun_later), dtype=np.int64)
 
 
 def places(unit: Unit, seqs: Iterable[int]) -> dict[int, tuple[str, str]]:
