@@ -192,13 +192,19 @@ def node_lines(node: Node, now: Node | None = None) -> Iterator[str]:
         "through": source.token,
         "in": source.conversation,
         ENDINGS.get(node.ending, "ended"): minute(node.ended) if node.ended is not None else "",
-        "now": f"{now.id[:_SHORT]}  {now.text}" if now is not None and now.ended is None else "",
+        "now": _become(node, now),
     }
     yield node.id
     yield f"  {visible(scene.action) or '(nothing is left of it)'}"
     for name, value in facts.items():
         if value:
             yield f"  {name:<12} {visible(value)}"
+
+
+def _become(node: Node, now: Node | None) -> str:
+    if now is None or now.id == node.id or now.ended is not None:
+        return ""
+    return f"{now.id[:_SHORT]}  {now.text}"
 
 
 def _state(node: Node) -> str:
@@ -318,7 +324,8 @@ def _key(said: str) -> str:
 def _memories_that_go(plan: ErasurePlan, seen: _Seen) -> Iterator[str]:
     for node in plan.gone:
         seen.add(node.scene.action)
-        yield f"{_memory(node)}  goes"
+        shared = ", with what it says of others" if node.seq in plan.of_others else ""
+        yield f"{_memory(node)}  goes{shared}"
 
 
 def _memories_that_stay(plan: ErasurePlan, seen: _Seen) -> Iterator[str]:
@@ -435,7 +442,7 @@ def receipt_lines(receipt: Receipt) -> Iterator[str]:
     if receipt.erased:
         yield f"Erased: {_counts(receipt.erased)}."
     if counts := _counts(receipt.edited):
-        yield f"Took it out of: {counts}; what is about others stays."
+        yield f"Took it out of: {counts}; their other sentences stay."
     if receipt.changes_scrubbed:
         entries = counted(len(receipt.changes_scrubbed), "entry")
         yield f"Took it out of {entries} of the history."
