@@ -199,8 +199,13 @@ def hidden(unit: Unit, as_of: float | None = None, *, past: bool = False) -> Seq
     told_later = unit.rows(
         "SELECT seq, scene, created FROM nodes WHERE being = $being AND created > ?", as_of
     )
+    # What was said in place of something began when that ended, whatever day it is of.
+    sql = "SELECT successor FROM nodes WHERE being = $being AND ended > ? AND successor IS NOT NULL"
+    replacing = {seq for (seq,) in unit.rows(sql, as_of)}
     begun_later = {
-        seq for seq, scene, created in told_later if since(_when(scene).when, created) > as_of
+        seq
+        for seq, scene, created in told_later
+        if seq in replacing or since(_when(scene).when, created) > as_of
     }
     return np.array(sorted({seq for (seq,) in over} | begun_later), dtype=np.int64)
 
