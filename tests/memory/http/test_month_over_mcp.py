@@ -24,9 +24,9 @@ def server(database: Database, clock: Clock) -> Iterator[Served]:
 
 
 async def recalled(client: Talker, asked: str, conversation: str) -> str:
-    given = {"user_message": asked}
-    meta = {META_CONVERSATION: conversation}
-    result = await client.client.call_tool("recall", given, meta=meta)
+    result = await client.client.call_tool(
+        "recall", {"user_message": asked}, meta={META_CONVERSATION: conversation}
+    )
     return result.content[0].text  # pyright: ignore[reportAttributeAccessIssue]
 
 
