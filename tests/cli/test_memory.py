@@ -137,6 +137,16 @@ def test_a_memory_is_replaced_by_what_is_so_now() -> None:
     assert "is replaced already" in refused("memory", "retract", node)
 
 
+def test_the_id_of_what_was_replaced_leads_to_what_is_so_now() -> None:
+    node = remember(NUTS, "--when", "2026-01-02")
+    run("memory", "replace", node, "Anna can eat almonds")
+    second = as_json("memory", "search", "almonds")["hits"][0]["id"]
+    run("memory", "replace", second, "Anna can eat all nuts")
+    latest = as_json("memory", "search", "nuts")["hits"][0]["id"]
+    assert f"by {latest}: Anna can eat all nuts" in refused("memory", "replace", node, "Anna can")
+    assert f"{latest[:8]}  " in said("memory", "show", node).split("  now ")[1]
+
+
 def test_a_memory_is_pinned_until_it_is_not() -> None:
     node = remember(NUTS)
     assert said("memory", "pin", node).startswith("Pinned: ")

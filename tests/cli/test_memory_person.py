@@ -108,3 +108,11 @@ def test_a_receipt_is_for_erasing(tmp_path: Path) -> None:
     assert "--receipt is for --erase" in refused(
         "memory", "person", BEN, "--receipt", where, code=2
     )
+
+
+def test_what_one_sentence_says_of_several_people_is_said_to_go_before_it_goes() -> None:
+    run("remember", "Carl Lindqvist and Anna bought a boat together", "--about", "Anna")
+    shown = said("memory", "person", "Carl Lindqvist")
+    assert (
+        "Carl Lindqvist and Anna bought a boat together  goes, with what it says of others" in shown
+    )

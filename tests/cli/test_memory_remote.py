@@ -25,9 +25,10 @@ def test_they_use_the_being_that_the_config_names(config: Path) -> None:
     with served() as address:
         config.write_text(f'[memory]\nurl = "{address}/{being}"\n')
         noted = said("remember", "Anna is allergic to nuts", "--about", "Anna", env=token)
-        assert noted == f"Noted at {address}/{being}: Anna is allergic to nuts\n"
         recalled = said("recall", "What is Anna allergic to?", env=token)
         assert "Anna is allergic to nuts" in recalled
+        node = recalled.split()[0]
+        assert noted == f"Noted at {address}/{being}: Anna is allergic to nuts ({node})\n"
         assert "needs a token: set CLAW_BEING_TOKEN" in refused("recall", "x")
         wrong = {"CLAW_BEING_TOKEN": "brt_" + "x" * 40}
         assert "refuses this token (401)" in refused("recall", "x", env=wrong)
@@ -35,6 +36,22 @@ def test_they_use_the_being_that_the_config_names(config: Path) -> None:
         assert f"these are at {address}/{being}" in refused("memory", "undo", "1", env=token)
     assert "not reachable" in refused("recall", "x", env=token)
     assert as_json("being", "show", "far")["waiting_scenes"] == 1
+
+
+def test_what_was_noted_elsewhere_is_corrected_and_taken_back_from_here(config: Path) -> None:
+    being = as_json("being", "create", "far")["id"]
+    token = {"CLAW_BEING_TOKEN": as_json("being", "token", "create", being)["token"]}
+    with served() as address:
+        config.write_text(f'[memory]\nurl = "{address}/{being}"\n')
+        noted = said("remember", "Anna is allergic to nuts", "--about", "Anna", env=token)
+        node = noted.rstrip(")\n").rsplit("(", 1)[1]
+        now = said("memory", "replace", node, "Anna is allergic to figs", env=token)
+        assert "Anna is allergic to figs" in now
+        assert "figs" in said("memory", "show", node, env=token)
+        assert "nuts" not in said("recall", "What is Anna allergic to?", env=token)
+        assert "figs" in said("memory", "retract", node, env=token)
+        assert "No relevant" in said("recall", "What is Anna allergic to?", env=token)
+        assert "taken back" in refused("memory", "retract", node, env=token)
 
 
 LOOKS = (

@@ -13,8 +13,9 @@ from clawkit.memory.exploration import ExploreRequest
 from clawkit.memory.memory import Memory
 from clawkit.memory.model_keys import store_key
 from clawkit.memory.patrol.transcript import ConversationMessage
+from clawkit.memory.recollection import told_to
 from clawkit.memory.records import Scene
-from clawkit.memory.store import nodes, reads
+from clawkit.memory.store import nodes
 from clawkit.memory.structured_memory import EntryRequest
 from clawkit.memory.tokens import Caller
 from clawkit.store import open_store
@@ -154,10 +155,12 @@ def test_what_conversations_were_told_is_forgotten_after_a_month(
     memory.remember("Rika adopted a kitten", ME)
     caller = Caller(conversation="monday")
     assert memory.recall("Rika's kitten", caller).hits
+    with store.database.read(memory.being.n) as unit:
+        assert told_to(unit, caller)
     clock.now += 31 * 86_400
     memory.patrol_due()
     with store.database.read(memory.being.n) as unit:
-        assert reads.told(unit, "monday") == frozenset()
+        assert told_to(unit, caller) == frozenset()
 
 
 def test_signals_are_given_only_when_asked_for(memory: Memory) -> None:

@@ -97,7 +97,7 @@ def recall(
         typer.Argument(metavar="TEXT", help="A question, or anything; - for stdin."),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show why each was found.")] = False,
-    as_of: Annotated[str, typer.Option(metavar="DATE", help="What was known then, not now.")] = "",
+    as_of: Annotated[str, typer.Option(metavar="DATE", help="What was so then, not now.")] = "",
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")
     ] = 3,
@@ -155,17 +155,23 @@ def _remember_remotely(
     if as_json:
         print(answer)
         return
-    left_out = _left_out(answer)
-    print(f"Noted at {visible(there.url)}{': ' + visible(said) if not left_out else '.'}")
+    told = _told(answer)
+    left_out = _left_out(told)
+    ids = "".join(f" ({visible(str(one))[:8]})" for one in told.get("node_ids", ()))
+    print(f"Noted at {visible(there.url)}{': ' + visible(said) if not left_out else '.'}{ids}")
     say_removed(left_out)
 
 
-def _left_out(answer: str) -> str:
-    """What a Being elsewhere says that it has left out."""
+def _told(answer: str) -> dict[str, Any]:
+    """What a Being elsewhere answers; nothing where it is another kind of server."""
     try:
-        told = msgspec.json.decode(answer, type=dict[str, Any])
+        return msgspec.json.decode(answer, type=dict[str, Any])
     except msgspec.DecodeError:
-        return ""
+        return {}
+
+
+def _left_out(told: dict[str, Any]) -> str:
+    """What a Being elsewhere says that it has left out."""
     removed, how = told.get("removed"), told.get("to_keep_them")
     return (
         f"Not kept: {', '.join(map(str, removed))} (`{how}` lets it keep them)." if removed else ""

@@ -106,9 +106,10 @@ def _shown(
     store: BeingStore, memory: Memory, _caller: Caller, _given: object, wanted: DetailsRequest
 ) -> Details:
     from clawkit.memory.statistics import node_called
+    from clawkit.memory.store import nodes
 
     with store.database.read(memory.being.n) as unit:
-        found = node_called(unit, wanted.node)
+        found = nodes.latest(unit, node_called(unit, wanted.node), ("corrected",))
     if found.ending == "retracted":
         raise BeingError(f"the memory {found.id[:8]} was taken back: it is not known any more")
     return Details(found.text, found)

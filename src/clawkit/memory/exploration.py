@@ -99,9 +99,11 @@ def _one_node(unit: Unit, node_id: str) -> tuple[str, list[Node]]:
         raise BeingError(
             f"there is no node {node_id}: search_memory shows the ids of those it finds"
         )
+    node = nodes.latest(unit, node, ("corrected",))
     if node.ending == "retracted":
-        return f"Node {node.id} was retracted ({_time(node.ended)}); it is not known any more.", []
-    return "\n".join(_details(unit, node)), [node]
+        return f"Node {node_id} was retracted ({_time(node.ended)}); it is not known any more.", []
+    corrected = [f"Node {node_id} was corrected; this is so:"] if node.id != node_id else []
+    return "\n".join([*corrected, *_details(unit, node)]), [node]
 
 
 def _details(unit: Unit, node: Node) -> list[str]:

@@ -60,9 +60,17 @@ def take_notes(
         answer |= _replace(unit, given.replaced, old, by, caller, now)
         answer["not_found"] = [one for one in given.replaced if one not in old]
     answer["scene_ids"] = [note.id for note in scenes]
+    answer["node_ids"] = _node_ids(unit, answer["scene_ids"])
     answer["note_ids"] = [note.id for note in memos]
     answer["waiting_scenes"] = notes.count(unit, "scene")
     return answer
+
+
+def _node_ids(unit: Unit, notes_: Sequence[str]) -> list[str]:
+    """The ids of the memories that notes have become, as all other tools show them."""
+    became = notes.nodes_of(unit, notes_)
+    there = nodes.fetch(unit, became.values())
+    return [there[became[one]].id for one in notes_ if became.get(one) in there]
 
 
 def remember_now(
@@ -126,14 +134,8 @@ def _found(unit: Unit, ids: Sequence[str]) -> dict[str, Node]:
     there = nodes.fetch(unit, became.values())
     found = {one: there[seq] for one, seq in became.items() if seq in there}
     found |= nodes.by_ids(unit, [one for one in ids if one not in found])
-    current = {one: _as_corrected(unit, node) for one, node in found.items()}
+    current = {one: nodes.latest(unit, node, ("corrected",)) for one, node in found.items()}
     return {one: node for one, node in current.items() if node.ended is None}
-
-
-def _as_corrected(unit: Unit, node: Node) -> Node:
-    while node.ending == "corrected" and node.successor is not None:
-        node = nodes.fetch(unit, [node.successor])[node.successor]
-    return node
 
 
 def _replace(

@@ -253,6 +253,11 @@ class Memory:
                 unit, query, since=since, until=until, conversation=conversation, limit=limit
             )
 
+    def speakers(self, found: Sequence[HistoryMessage]) -> dict[str, str]:
+        """Who sent each of these messages, by its id, where that has a name."""
+        with self._database.read(self.being.n) as unit:
+            return messages.speakers(unit, found)
+
     def merge(
         self,
         ids: Sequence[str],

@@ -9,6 +9,7 @@ newer says that a matter has changed, it comes first, and what was so before is 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Sequence
 from datetime import date, timedelta
 from itertools import zip_longest
@@ -19,7 +20,7 @@ import numpy as np
 
 from clawkit.memory import people
 from clawkit.memory.recall.index_text import day_terms, days_of
-from clawkit.memory.recall.signals import only_asks, says_change, wants_done
+from clawkit.memory.recall.signals import only_asks, says_cancelled, says_change, wants_done
 from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, postings
 from clawkit.text.calendar import day_of
@@ -96,6 +97,9 @@ _RARE, _FEW = 0.04, 5
 """The largest document frequency, as a share and as a count, of a word that identifies a topic."""
 
 
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
 class Told(msgspec.Struct, frozen=True):
     """A memory that holds now, and the one that it replaced."""
 
@@ -113,8 +117,9 @@ class Part(msgspec.Struct, frozen=True):
 def portrait(unit: Unit, embedder: Embedder | None, now: float, asker: str = "") -> list[Part]:
     """The parts for which something is known; where many speak, rather of the one who asks."""
     changes = _Changes(unit, embedder)
-    ahead = _ahead(unit, now)
-    seen = {node.seq for node in ahead}
+    ahead, over = _ahead(unit, now, changes)
+    seen = {node.seq for told in ahead for node in (told.node, told.before) if node is not None}
+    seen |= over
     parts: dict[str, list[Told]] = {title: [] for title in (WHO, *_TITLES, AHEAD, MORE)}
 
     def tell(title: str, told: Told) -> bool:
@@ -126,17 +131,17 @@ def portrait(unit: Unit, embedder: Embedder | None, now: float, asker: str = "")
 
     known = _Candidates(unit, embedder, now, asker)
     for node in _introductions(unit, asker):
-        if people.introduced(node.scene.action) or not parts[WHO]:
+        if people.introduced(node.scene.action):
             tell(WHO, Told(node))
         else:
-            tell(known.heading(node), changes.since(node))
+            tell(known.heading(node) if parts[WHO] else WHO, changes.since(node))
     for ranked in known.answers():
         left = _EACH
         for place in ranked:
             left -= tell(known.titles[place], changes.since(known.found[place]))
             if not left:
                 break
-    parts[AHEAD] = [Told(node) for node in ahead]
+    parts[AHEAD] = ahead
     return [Part(title, tuple(told)) for title, told in parts.items() if told]
 
 
@@ -293,16 +298,17 @@ class _Changes:
         self._names = set(terms(" ".join(there.names | there.voices)))
         self._common = max(_FEW, _RARE * nodes.top(unit))
 
-    def since(self, node: Node) -> Told:
+    def since(self, node: Node, *, of_anybody: bool = False) -> Told:
+        """What became of it; `of_anybody`, also as others tell it, where neither tells of self."""
         newest = node
         for _ in range(_MOST_CHANGES):
-            later = self._later(newest)
+            later = self._later(newest, of_anybody=of_anybody)
             if later is None:
                 break
             newest = later
         return Told(newest, None if newest is node else node)
 
-    def _later(self, node: Node) -> Node | None:
+    def _later(self, node: Node, *, of_anybody: bool) -> Node | None:
         vector = self._unit.vectors.fetch(self._model, [node.seq]).get(node.seq)
         if vector is None:
             return None
@@ -317,8 +323,10 @@ class _Changes:
         later = [
             other
             for other in nodes.fetch(self._unit, near).values()
-            if other.created > node.created
-            and other.source.voice == node.source.voice
+            if (other.created, other.seq) > (node.created, node.seq)
+            and (
+                other.source.voice == node.source.voice or (of_anybody and _of_others(node, other))
+            )
             and says_change(other.scene.action)
             and tells(other)
         ]
@@ -326,14 +334,21 @@ class _Changes:
         return best if best is not None and alike(best) >= _SAME_MATTER else None
 
     def _matter(self, node: Node) -> set[str]:
-        """The words that say what it is about: no names of those who speak, nothing common."""
-        stems = set(telling_words(node.scene.action).values()) - self._names
+        """The words that say what it is about: no names of those who speak, no days, nothing
+        common.
+        """
+        text = _DAY.sub(" ", node.scene.action)
+        stems = set(telling_words(text).values()) - self._names
         there = postings.frequencies(self._unit, list(stems))
         return {stem for stem in stems if there.get(stem, 0) <= self._common}
 
 
-def _ahead(unit: Unit, now: float) -> list[Node]:
-    """What is to come, the next first."""
+def _of_others(*told: Node) -> bool:
+    return not any(people.speaks_of_self(node.scene.action) for node in told)
+
+
+def _ahead(unit: Unit, now: float, changes: _Changes) -> tuple[list[Told], set[int]]:
+    """What is to come, the next first, what was moved as it is now; and which plans are over."""
     today = day_of(now)
     days = [today + timedelta(step) for step in range(_AHEAD_DAYS)]
     found = nodes.fetch(unit, postings.having_any(unit, day_terms(days)))
@@ -344,4 +359,13 @@ def _ahead(unit: Unit, now: float) -> list[Node]:
         return [day for day in days_of(node.scene.when) if day >= today and day != told]
 
     ahead = [node for node in found.values() if coming(node) and tells(node)]
-    return sorted(ahead, key=lambda node: (min(coming(node)), -node.created))[:_MOST_AHEAD]
+    ahead.sort(key=lambda node: (min(coming(node)), -node.created))
+    plans: dict[int, Told] = {}
+    over: set[int] = set()
+    for node in ahead:
+        told = changes.since(node, of_anybody=True)
+        if told.before is not None:
+            over.add(node.seq)
+        if told.before is None or coming(told.node) or not says_cancelled(told.node.scene.action):
+            plans.setdefault(told.node.seq, told)
+    return [told for seq, told in plans.items() if seq not in over][:_MOST_AHEAD], over

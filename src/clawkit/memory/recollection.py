@@ -5,9 +5,8 @@ Stan's daughter work?" finds that his daughter is Ivy, and only then what Ivy do
 the best and later may have replaced it, unless it only asks. Both choose what is told beside what
 fits the question itself; only what says that the matter has changed comes before it.
 
-What a full caller is told counts as recalled at once. What a read-only caller is told is written
-where no other reader looks: its counters wait for a patrol, and what its conversation was told is
-kept under its own token.
+What a full caller is told counts as recalled at once; the counters of a read-only caller wait for a
+patrol, where no other reader looks. What a conversation was told is kept under its own token.
 """
 
 from __future__ import annotations
@@ -43,7 +42,6 @@ NOTHING_NEW = (
     "them again."
 )
 _OF_ACTIVE, _OF_DEAD = 1, 2
-_APART = "\x1f"
 _NEXT = " · "
 _LOOKED_AT = 36
 """How many memories are looked at again, to choose what is told beside the best."""
@@ -57,6 +55,9 @@ _BESIDE = 9
 
 _OF_ASKER = 24
 """How many memories at most tell somebody what is known of them."""
+
+_ONE_MATTER = 0.5
+"""How near in meaning two of the best are that are told together, the newer first."""
 
 _SITTING = 3600.0
 _log = logging.getLogger("clawkit.memory")
@@ -109,6 +110,7 @@ def recollect(
         nothing = NOTHING_NEW if before and not hits and find().relevant else NOTHING
         if apart_from:
             hits = tuple(hit for hit in hits if hit.node.source.conversation != apart_from)
+        hits = tuple(hit for hit in hits if hit.node.seq not in known.only_asking)
         vectors = _vectors(unit, embedder, hits)
         hits, replaced = look_again(known, hits, limit, vectors)
         hits = hits[:most]
@@ -128,7 +130,7 @@ def recollect(
         matters = [[node, *filter(None, (earlier.get(node.seq),))] for node in found]
     else:
         matters = _matters(found, limit, vectors, replaced)
-    block = texts.block(message, matters) if matters else nothing
+    block = texts.block(message, matters, [node.seq for node in best]) if matters else nothing
     return Recollection(known.kind, hits[:limit], hits[limit:], block)
 
 
@@ -147,8 +149,9 @@ def look_again(
 ) -> tuple[tuple[Hit, ...], frozenset[int]]:
     """Which of these hits are told, and the numbers of those that the first of them replaced.
 
-    The first so many as they are, then those that the best leads to; nobody else far behind. Where
-    one of the others replaced the best, that one is first, unless the past is asked for.
+    The first so many as they are, then those that the best leads to; nobody else far behind. One of
+    those with a rare word that was asked for is among the first, and all are told. Where one
+    of the others replaced the best, that one is first, unless the past is asked for.
     """
     if not hits:
         return (), frozenset()
@@ -163,13 +166,16 @@ def look_again(
     gain = _INTRODUCED * leads + near * (_NEAR + _LATER * later)
     scores = np.array([hit.score for hit in hits]) + found.far_behind * gain
     scores[:first] = [hit.score for hit in hits[:first]]
-    rest = sorted(range(first, len(hits)), key=lambda at: -scores[at])
+    rare = tells & np.array([node.seq in found.rare for node in nodes])
+    rest = sorted(range(first, len(hits)), key=lambda at: (not rare[at], -scores[at]))
     order = [*range(min(first, len(hits))), *rest]
+    if first > 1 and rare.any() and not rare[:first].any():
+        order[first - 1], order[first] = order[first], order[first - 1]
     newer = None if question.is_about_past else _replacing(nodes, near * later)
     if newer is not None:
         order = [newer, *(at for at in order if at not in (0, newer))]
         order.insert(first, 0)
-    kept = leads | (scores >= hits[0].score - found.far_behind)
+    kept = leads | rare | (scores >= hits[0].score - found.far_behind)
     kept[:_FIRST_FEW] |= (near * later)[:_FIRST_FEW] >= _SAME_MATTER
     told = tuple(hits[at] for at in order if kept[at] or at == newer)
     if question.is_about_past:
@@ -243,19 +249,23 @@ def _vectors(unit: Unit, embedder: Embedder | None, hits: Sequence[Hit]) -> Mapp
 def _matters(
     found: Sequence[Node], count: int, vectors: Mapping[int, Floats], replaced: frozenset[int]
 ) -> list[list[Node]]:
-    """The best so many, each with those of the others that are nearest to it in meaning.
+    """The best so many by what they are about, each with those of the others nearest to it.
 
     What was replaced stands beside what replaced it, the first.
     """
     current = [node for node in found if node.seq not in replaced]
-    matters = [[node] for node in current[:count]]
+    matters: list[list[Node]] = []
 
     def nearness(matter: list[Node], node: Node) -> float:
         one, other = vectors.get(matter[0].seq), vectors.get(node.seq)
         return 0.0 if one is None or other is None else float(one @ other)
 
-    for node in current[count:]:
-        max(matters, key=lambda matter: nearness(matter, node)).append(node)
+    for at, node in enumerate(current):
+        nearest = max(matters, key=lambda matter: nearness(matter, node), default=None)
+        if nearest is None or (at < count and nearness(nearest, node) < _ONE_MATTER):
+            matters.append([node])
+        else:
+            nearest.append(node)
     if matters:
         matters[0] += [node for node in found if node.seq in replaced]
     return matters
@@ -288,21 +298,28 @@ class MemoryTexts:
     ) -> None:
         """What was said around the `best` is told with them, unless it is `told` itself."""
         self._own = min(own, key=len, default="")
+        self._timed: frozenset[str] = frozenset()
         around = {node.seq + step for node in best for step in (-1, 1)} - {0, *told}
         self._around = nodes.fetch(unit, sorted(around))
 
-    def block(self, message: str, matters: Sequence[Sequence[Node]]) -> str:
-        """The fragments of memories, shuffled; the same for the same message and memories."""
-        fragments = [self._matter(nodes) for nodes in matters]
+    def block(
+        self, message: str, matters: Sequence[Sequence[Node]], best: Collection[int] = ()
+    ) -> str:
+        """The fragments of memories, shuffled; the same for the same message and memories.
+
+        What was said around the `best` is told with them.
+        """
+        self._timed = _several_a_day([node for matter in matters for node in matter])
+        fragments = [self._matter(nodes, best) for nodes in matters]
         random.Random(f"{message}{[nodes[0].id for nodes in matters]}").shuffle(fragments)
         return f"<memory-recall>\n{' / '.join(fragments)}\n</memory-recall>"
 
-    def _matter(self, told: Sequence[Node]) -> str:
+    def _matter(self, told: Sequence[Node], best: Collection[int]) -> str:
         """The memories on one matter, the newest first: what is so now, then what was so before."""
-        best = told[0]
-        ordered = sorted(told, key=lambda node: (-node.created, -node.seq))
+        ordered = sorted(told, key=lambda node: (-node.since, -node.created, -node.seq))
         return _NEXT.join(
-            self.fragment(node) if node is best else self.plain(node) for node in ordered
+            self.fragment(node) if node is told[0] or node.seq in best else self.plain(node)
+            for node in ordered
         )
 
     def fragment(self, node: Node) -> str:
@@ -326,7 +343,8 @@ class MemoryTexts:
         return f"{self.plain(one.node)}{_NEXT}before: {self.plain(one.before)}"
 
     def _headed(self, node: Node, said: str) -> str:
-        head = ", ".join(part for part in (_days(node), self._whose(node)) if part)
+        days = _days(node, timed=self._timed)
+        head = ", ".join(part for part in (days, self._whose(node)) if part)
         return f"{told(head, 200)}: {said}" if head else said
 
     def _whose(self, node: Node) -> str:
@@ -356,9 +374,25 @@ def _in_one_sitting(one: Node, other: Node) -> bool:
     return same and talk and abs(one.created - other.created) < _SITTING
 
 
-def _days(node: Node) -> str:
-    """From when it is, and until when it was so."""
+def _several_a_day(found: Sequence[Node]) -> frozenset[str]:
+    """The days on which several of these were told, at times that tell them apart."""
+    times: dict[str, set[str]] = {}
+    for node in found:
+        day = _minute(node)[:10]
+        if day in node.scene.when[:1]:
+            times.setdefault(day, set()).add(_minute(node))
+    return frozenset(day for day, minutes in times.items() if len(minutes) > 1)
+
+
+def _minute(node: Node) -> str:
+    return datetime.fromtimestamp(node.created, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _days(node: Node, timed: Collection[str] = ()) -> str:
+    """From when it is, on some days with the time, and until when it was so."""
     since = node.scene.when[0] if node.scene.when else ""
+    if since in timed and _minute(node).startswith(since):
+        since = _minute(node)
     if node.ended is None or not since:
         return since
     return f"{since} until {datetime.fromtimestamp(node.ended, UTC).date().isoformat()}"
@@ -385,7 +419,4 @@ def _told_now(
 
 
 def _conversation(caller: Caller) -> str:
-    """Under which name it is kept what this conversation was told."""
-    if caller.may_write:
-        return caller.conversation
-    return f"{_APART}{caller.token}{_APART}{caller.conversation}"
+    return reads.conversation_of(caller.token, caller.person, caller.conversation)

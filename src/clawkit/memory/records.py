@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -89,6 +90,19 @@ class Node(msgspec.Struct, frozen=True):
         Whoever is called by a name says so, as "I" may be any of several people.
         """
         return self.scene.told_by(self.source.speaker if self.source.speaker != USER else "")
+
+    @property
+    def since(self) -> float:
+        """From when it is so: when it was told, or the day that it is of, if that is earlier."""
+        return since(self.scene.when, self.created)
+
+
+def since(when: Sequence[str], created: float) -> float:
+    """From when it is so what was told then, of these days."""
+    try:
+        return min(created, moment(when[0])) if when else created
+    except (ValueError, OverflowError):  # a day that some client made up long ago
+        return created
 
 
 class Cluster(msgspec.Struct, frozen=True):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from clawkit.memory.memory import Memory
     from clawkit.memory.patrol.transcript import ConversationMessage
     from clawkit.memory.recall.search import Hit
+    from clawkit.memory.records import HistoryMessage
 
 ACT = "act"
 Offered = Callable[[int], list[dict[str, Any]]]
@@ -293,7 +294,13 @@ def search_history(memory: Memory, _caller: Caller, given: HistoryArguments) -> 
         given.date_to or None,
         clamped("limit", given.limit, _HEARD_DEFAULT, _HEARD_MOST),
     )
-    lines = [f"[{_time(one.at)}] {told(one.role, 40)}: {told(one.text)}" for one in found]
+    people = memory.speakers(found)
+
+    def who(one: HistoryMessage) -> str:
+        name = told(people.get(one.id, ""), LONGEST_NAME)
+        return f"{told(one.role, 40)} ({name})" if name else told(one.role, 40)
+
+    lines = [f"[{_time(one.at)}] {who(one)}: {told(one.text)}" for one in found]
     return "\n".join([f"Messages found: {len(found)}, the newest first", *lines])
 
 

@@ -113,12 +113,16 @@ def test_another_day_person_number_or_a_negation_is_another_memory(
     assert len(mind.remember(other)) == 1
 
 
+HEARD = reads.conversation_of("token-1", "Anna", "talk")
+"""Under which name it is kept what a mind's own notes were told in the conversation "talk"."""
+
+
 def test_what_recall_told_a_conversation_is_not_stored_again_as_new(mind: Mind) -> None:
     (node,) = mind.remember(
         Scene("Ben moved to Lisbon", ("Ben",), ("2026-01-05",), "by train", "excited")
     )
     with mind.database.write(mind.being) as unit:
-        reads.tell(unit, "talk", [node.seq], NOW)
+        reads.tell(unit, HEARD, [node.seq], NOW)
     again = [
         Scene("Ben moved to Lisbon", ("user",), (TODAY,)),
         Scene("2026-01-05 — by train — Ben moved to Lisbon — (excited)", (), (TODAY,)),
@@ -137,7 +141,7 @@ def test_what_was_retracted_does_not_come_back_through_the_conversation_that_hea
 ) -> None:
     (node,) = mind.remember("Ben moved to Lisbon")
     with mind.database.write(mind.being) as unit:
-        reads.tell(unit, "talk", [node.seq], NOW)
+        reads.tell(unit, HEARD, [node.seq], NOW)
         retract(unit, [node], now=NOW + 1, token="t")
     mind.note(Scene("Ben moved to Lisbon", when=("2026-09-22",)), conversation="talk")
     assert mind.patrol(now=NOW + 2).nodes_created == 0

@@ -46,6 +46,7 @@ from clawkit.memory.history_text import MemoryHistory
 from clawkit.memory.memory import Memory
 from clawkit.memory.records import Node, iso
 from clawkit.memory.statistics import node_called, view
+from clawkit.memory.store import nodes
 from clawkit.memory.tokens import Caller
 from clawkit.system.addresses import shown_address
 from clawkit.text.normalization import visible
@@ -70,6 +71,11 @@ class OpenedMemory:
         """The memory of an id, or of the beginning of one."""
         with self.store.database.read(self.memory.being.n) as unit:
             return node_called(unit, called)
+
+    def latest(self, node: Node) -> Node:
+        """What a memory has become."""
+        with self.store.database.read(self.memory.being.n) as unit:
+            return nodes.latest(unit, node)
 
     def told(self, tell: Callable[[MemoryHistory], Iterable[str]]) -> list[str]:
         """Lines about changes, with the texts of what they changed."""
@@ -138,7 +144,7 @@ def search(
         Literal["or", "and"], typer.Option(help="Whether any word or every word must be there.")
     ] = "or",
     explain: Annotated[bool, typer.Option("--explain", help="Show why each was found.")] = False,
-    as_of: Annotated[str, typer.Option(metavar="DATE", help="What was known then, not now.")] = "",
+    as_of: Annotated[str, typer.Option(metavar="DATE", help="What was so then, not now.")] = "",
     being: BeingOption = "",
     address: StoreOption = "",
     embedder: EmbedderOption = "",
@@ -179,7 +185,7 @@ def show(
         return
     with opened_memory(being, address) as mine:
         found = mine.node(node)
-        print_lines(output.node_lines(found), found, as_json=as_json)
+        print_lines(output.node_lines(found, mine.latest(found)), found, as_json=as_json)
 
 
 @app.command()
@@ -190,6 +196,11 @@ def retract(
     address: StoreOption = "",
 ) -> None:
     """Take a memory back: nothing recalls it any more; `undo` brings it back."""
+    place = MemoryPlace(address)
+    if url := place.address_of(being):
+        with remote.remote_being(place, url) as there:
+            print(f"Taken back: {_short(remote.retract(there, node))}")
+        return
     with opened_memory(being, address) as mine:
         found = mine.node(node)
         mine.memory.retract([found.id], Caller(), why)
@@ -206,6 +217,11 @@ def replace(
     embedder: EmbedderOption = "",
 ) -> None:
     """Say what is so now in place of a memory that no longer holds."""
+    place = MemoryPlace(address, embedder)
+    if url := place.address_of(being):
+        with remote.remote_being(place, url) as there:
+            print(f"Now: {_short(remote.replace(there, node, ' '.join(text)))}")
+        return
     with opened_memory(being, address, embedder) as mine:
         old = mine.node(node)
         sieve = mine.memory.sieve()

@@ -175,8 +175,8 @@ def hits_json(hits: Sequence[Hit]) -> list[dict[str, Any]]:
     ]
 
 
-def node_lines(node: Node) -> Iterator[str]:
-    """All that is known about one memory."""
+def node_lines(node: Node, now: Node | None = None) -> Iterator[str]:
+    """All that is known about one memory; `now` is what it has become."""
     scene, source = node.scene, node.source
     facts = {
         "when": ", ".join(scene.when),
@@ -192,10 +192,17 @@ def node_lines(node: Node) -> Iterator[str]:
         "through": source.token,
         "in": source.conversation,
         ENDINGS.get(node.ending, "ended"): minute(node.ended) if node.ended is not None else "",
+        "now": _become(node, now),
     }
     yield node.id
     yield f"  {visible(scene.action) or '(nothing is left of it)'}"
     yield from fact_lines(facts, 12)
+
+
+def _become(node: Node, now: Node | None) -> str:
+    if now is None or now.id == node.id or now.ended is not None:
+        return ""
+    return f"{now.id[:_SHORT]}  {now.text}"
 
 
 def _state(node: Node) -> str:
@@ -315,7 +322,8 @@ def _key(said: str) -> str:
 def _memories_that_go(plan: ErasurePlan, seen: _Seen) -> Iterator[str]:
     for node in plan.gone:
         seen.add(node.scene.action)
-        yield f"{_memory(node)}  goes"
+        shared = ", with what it says of others" if node.seq in plan.of_others else ""
+        yield f"{_memory(node)}  goes{shared}"
 
 
 def _memories_that_stay(plan: ErasurePlan, seen: _Seen) -> Iterator[str]:
@@ -432,7 +440,7 @@ def receipt_lines(receipt: Receipt) -> Iterator[str]:
     if receipt.erased:
         yield f"Erased: {_counts(receipt.erased)}."
     if counts := _counts(receipt.edited):
-        yield f"Took it out of: {counts}; what is about others stays."
+        yield f"Took it out of: {counts}; their other sentences stay."
     if receipt.changes_scrubbed:
         entries = counted(len(receipt.changes_scrubbed), "entry")
         yield f"Took it out of {entries} of the history."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import closing, contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,6 +15,7 @@ from clawkit.memory.details import DetailsRequest
 
 if TYPE_CHECKING:
     from clawkit.assistant.memory.place import MemoryPlace
+    from clawkit.memory.records import Node
     from clawkit.memory.remote_being import RemoteBeing
 
 TOKEN_VARIABLE = "CLAW_BEING_TOKEN"
@@ -110,3 +112,37 @@ def print_node(being: RemoteBeing, called: str, *, as_json: bool) -> None:
         print_lines((text,), {"text": text}, as_json=as_json)
     else:
         print_lines(node_lines(found), found, as_json=as_json)
+
+
+def retract(being: RemoteBeing, called: str) -> Node:
+    """Take a memory back, and give it."""
+    node = _node(being, called)
+    _change(being, node, notes=[])
+    return node
+
+
+def replace(being: RemoteBeing, called: str, text: str) -> Node:
+    """Say what is so now in place of a memory, and give that."""
+    node = _node(being, called)
+    today = datetime.now().astimezone().date().isoformat()
+    scene: dict[str, Any] = {"actors": [], **msgspec.to_builtins(node.scene)}
+    scene.pop("context", None)
+    _change(being, node, scenes=[{**scene, "action": text, "when": [today]}])
+    return _node(being, node.id)
+
+
+def _change(being: RemoteBeing, node: Node, **given: Any) -> None:
+    answer = being.call("update_notes", {"action": "update", "scene_ids": [node.id], **given})
+    if node.id in msgspec.json.decode(answer)["not_found"]:
+        raise CommandFailure(f"the memory {node.id[:8]} is replaced or taken back already")
+
+
+def _node(being: RemoteBeing, called: str) -> Node:
+    """The memory of an id or of the beginning of one, as it is now."""
+    from clawkit.memory.records import Node
+
+    wanted = DetailsRequest(node=called)
+    text, found = being.details("recall_memory", {"node_id": called}, wanted, Node)
+    if found is None:
+        raise CommandFailure(f"{being.url} does not say which memory {called} is: {text}")
+    return found

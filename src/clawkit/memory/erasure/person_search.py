@@ -78,6 +78,8 @@ class ErasurePlan(Struct, frozen=True):
     rows: tuple[RowPlan, ...]
     changes: tuple[LedgerEntry, ...]
     maybe: tuple[Maybe, ...] = ()
+    of_others: frozenset[int] = frozenset()
+    """The numbers of those that go and say something of others in the same sentence."""
 
     @property
     def is_empty(self) -> bool:
@@ -131,7 +133,12 @@ class PersonSearch:
         rows = [row for table in TABLES for row in self._rows(table)]
         changes = [entry for entry in ledger.every(self.unit) if self._is_in(entry, rows)]
         found = (tuple(gone), tuple(edited), tuple(rows), tuple(changes))
-        return ErasurePlan(self.person, *found, maybe=tuple(self._maybe))
+        shared = {node.seq for node in gone if self._is_of_others(node)}
+        return ErasurePlan(self.person, *found, tuple(self._maybe), frozenset(shared))
+
+    def _is_of_others(self, node: Node) -> bool:
+        others = (one for one in node.scene.actors if one not in _NOBODY_NAMED)
+        return self.editor.names_others(" ".join((node.scene.action, *others)))
 
     def scrubbed(
         self, entry: LedgerEntry, moved: Mapping[int, int | None], rows: Collection[RowPlan]

@@ -21,7 +21,7 @@ from clawkit.memory.patrol import PatrolContext, centroids
 from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.patrol.vectors import ahead, texts_of, vectors_of
 from clawkit.memory.recall.index_text import words_of_node
-from clawkit.memory.records import Change, MemorySource, Node, Note, Scene
+from clawkit.memory.records import USER, Change, MemorySource, Node, Note, Scene
 from clawkit.memory.store import ledger, nodes, notes, postings, reads
 from clawkit.store.database import Unit, keepable
 from clawkit.text.counts import counted
@@ -53,7 +53,7 @@ class KnownScenes:
         for same in self._same.get(nodes.fingerprint(scene), ()):
             if same.source.voice == source.voice:
                 return same
-        told = self._told_to(source.conversation)
+        told = self._told_to(source)
         for node in self._candidates(scene):
             if not _says(node.scene, scene):
                 continue
@@ -68,7 +68,10 @@ class KnownScenes:
                 return node
         return None
 
-    def _told_to(self, conversation: str) -> frozenset[int]:
+    def _told_to(self, source: MemorySource) -> frozenset[int]:
+        """What the conversation was told in which this is said."""
+        person = "" if source.speaker == USER else source.speaker
+        conversation = reads.conversation_of(source.token, person, source.conversation)
         if not conversation:
             return frozenset()
         if conversation not in self._told:

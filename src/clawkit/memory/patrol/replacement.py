@@ -21,6 +21,9 @@ GAIN = 0.05
 """What a memory gains in importance when others are merged into it."""
 
 _ENDED = {"superseded": "replaced", "retracted": "taken back"}
+_SAME_MEMORY = ("corrected", "merged")
+"""How a memory ended that goes on in the one that follows it; one that was replaced was true."""
+
 _CURRENT = {"ended": None, "ending": "", "successor": None}
 
 
@@ -100,17 +103,34 @@ def supersede(
 def retract(
     unit: Unit, retracted: Sequence[Node], *, now: float, token: str, why: str = ""
 ) -> list[Node]:
-    """Take memories back: nobody recalls them any more."""
+    """Take memories back, with their earlier versions: nobody recalls them any more."""
     olds = _current(unit, retracted)
     if not olds:
         return []
     moment = _moment(olds, now)
     after = {"ended": moment, "ending": "retracted"}
     before = {name: _CURRENT[name] for name in after}
-    change = set_nodes(unit, [node.seq for node in olds], before, after)
-    ledger.add(unit, now, "retracted", why or "taken back", token, [change])
+    changes = [set_nodes(unit, [node.seq for node in olds], before, after)]
+    versions = _versions(unit, olds)
+    for ending in _SAME_MEMORY:
+        earlier = [node.seq for node in versions if node.ending == ending]
+        if earlier:
+            changes.append(set_nodes(unit, earlier, {"ending": ending}, {"ending": "retracted"}))
+    ledger.add(unit, now, "retracted", why or "taken back", token, changes)
     centroids.refresh(unit, {node.cluster for node in olds})
     return olds
+
+
+def _versions(unit: Unit, olds: Sequence[Node]) -> list[Node]:
+    """What these memories were before they were corrected or merged, at whatever remove."""
+    found: dict[int, Node] = {}
+    latest = [node.seq for node in olds]
+    while latest:
+        before = nodes.replaced_by(unit, latest)
+        new = {one.seq: one for one in before if one.ending in _SAME_MEMORY}
+        latest = [seq for seq in new if seq not in found]
+        found |= new
+    return list(found.values())
 
 
 def end(
@@ -157,10 +177,14 @@ def _current(unit: Unit, given: Sequence[Node]) -> list[Node]:
         if now is None:
             raise BeingError(f"there is no memory {node.id}")
         if now.ended is not None:
-            raise BeingError(
-                f"the memory {node.id} is {_ENDED.get(now.ending, now.ending)} already"
-            )
+            how = _ENDED.get(now.ending, now.ending)
+            raise BeingError(f"the memory {node.id} is {how} already{_by_what(unit, now)}")
     return [found[seq] for seq in sorted(found)]
+
+
+def _by_what(unit: Unit, node: Node) -> str:
+    after = nodes.latest(unit, node)
+    return "" if after.ended is not None else f", by {after.id}: {after.scene.action}"
 
 
 def _moment(olds: Sequence[Node], now: float) -> float:

@@ -42,6 +42,13 @@ _ABOUT = frozenset(
 )
 """Words of questions that ask for whatever is known about somebody."""
 
+_HAPPENED = telling_words(
+    "happen happened happening going told said did done passiert passierte geschehen geschah los war "
+    "gemacht gesagt erzählt pasó pasado ocurrió hice hicimos passé fait successo fatto aconteceu "
+    "feito gebeurd gebeurde gedaan случилось было произошло oldu"
+).keys()
+"""Words of questions that ask for whatever there was on a day."""
+
 
 def is_question(text: str) -> bool:
     return _ASKS.search(text) is not None
@@ -91,6 +98,9 @@ class RecallQuestion(msgspec.Struct, frozen=True):
     asks_for_everything: bool
     """Whether it says nothing but whom it is about: somebody, or the one who asks."""
 
+    asks_for_days: bool
+    """Whether it says nothing but days, as "What happened last week?"."""
+
     asks_when: bool
     asks_for_number: bool
     is_sum: bool
@@ -127,7 +137,16 @@ def parse_question(text: str, now: float, asker: str, people: KnownPeople) -> Re
         asks_for_everything=(
             topic <= terms(" ".join(named)).keys() if named and topic else about_self_only
         ),
+        asks_for_days=bool(days) and masked == text and _says_only_days(text, now),
         asks_when=_WHEN.search(text) is not None,
         asks_for_number=_NUMBER.search(text) is not None,
         is_sum=is_sum(text),
     )
+
+
+def _says_only_days(text: str, now: float) -> bool:
+    rest, end = "", 0
+    for day in calendar.mentions(text, calendar.day_of(now), asking=True):
+        rest += f"{text[end : day.start]} "
+        end = day.end
+    return telling_words(rest + text[end:]).keys() <= _HAPPENED

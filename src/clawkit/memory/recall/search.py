@@ -42,7 +42,7 @@ from clawkit.text.tokenizer import folded_words, telling_words
 
 if TYPE_CHECKING:
     from clawkit.memory.embed import Embedder
-    from clawkit.store.arrays import Floats, Seqs
+    from clawkit.store.arrays import Bools, Floats, Seqs
     from clawkit.store.database import Unit
 
 Mode = Literal["or", "and"]
@@ -50,6 +50,9 @@ Kind = Literal["vector", "keyword", "hybrid"]
 
 _SPARE = 2
 """So many times the hits that are wanted are looked at, as some say the same."""
+
+_WITH_RARE_WORD = 3
+"""How many memories are told for a rare word that they have."""
 
 _log = logging.getLogger("clawkit.memory")
 
@@ -81,6 +84,9 @@ class SearchResult(msgspec.Struct, frozen=True):
     only_asking: frozenset[int] = frozenset()
     """The numbers of those that only ask something, and tell nothing."""
 
+    rare: frozenset[int] = frozenset()
+    """The numbers of those that have a word that was asked for and that few have."""
+
 
 class SearchOptions(TypedDict, total=False):
     """How memories are searched; `asker` says "I" in the question."""
@@ -111,14 +117,18 @@ def search(
     scores = weighted(rows, profile)
     if gathered.kind == "keyword":
         scores[candidates.words <= 0] = -np.inf
+    on_days = _on_asked_days(gathered, rows)
+    if on_days.any():
+        scores[~on_days] = -np.inf
     best = np.argsort(-scores, kind="stable")[: limit * _SPARE]
     order = [int(at) for at in best if scores[at] > -np.inf]
     kept = [order[place] for place in without_repetition([candidates.nodes[at] for at in order])]
+    rare = frozenset(int(seq) for seqs in _rare(gathered).values() for seq in seqs)
     hits = tuple(
         Hit(
             candidates.nodes[at], round(float(scores[at]), 4), _signals(rows[at]) if explain else {}
         )
-        for at in kept[:limit]
+        for at in _with_rare(kept, [node.seq for node in candidates.nodes], rare, limit)
     )
     enough = 1.0 if explain else profile.threshold
     sure = confidence(gathered, rows, scores, profile, enough=enough)
@@ -130,7 +140,18 @@ def search(
         sure >= profile.threshold,
         profile.far_behind,
         frozenset(candidates.nodes[at].seq for at in np.flatnonzero(rows[:, _QUESTION])),
+        rare,
     )
+
+
+def _with_rare(
+    kept: Sequence[int], seqs: Sequence[int], rare: Collection[int], most: int
+) -> list[int]:
+    """The best so many, among them the best few of those that have a rare word."""
+    best = kept[:most]
+    having = [at for at in kept if seqs[at] in rare][:_WITH_RARE_WORD]
+    others = [at for at in having if at not in best][: most - 1]
+    return [*best[: most - len(others)], *others]
 
 
 def without_repetition(nodes: Sequence[Node]) -> list[int]:
@@ -298,12 +319,18 @@ def _neighbours(
 
 
 def _is_dialogue(found: Collection[Node]) -> bool:
-    """Whether most of these were said in conversations between people."""
-    speakers: dict[str, set[str]] = {}
+    """Whether most of these were said in conversations between people.
+
+    What came through two tokens is two conversations, whatever their clients call them.
+    """
+    speakers: dict[tuple[str, str], set[str]] = {}
     for node in found:
         if node.source.conversation and node.source.speaker:
-            speakers.setdefault(node.source.conversation, set()).add(node.source.speaker)
-    between = sum(len(speakers.get(node.source.conversation, ())) > 1 for node in found)
+            where = node.source.conversation, node.source.token
+            speakers.setdefault(where, set()).add(node.source.speaker)
+    between = sum(
+        len(speakers.get((node.source.conversation, node.source.token), ())) > 1 for node in found
+    )
     return between > len(found) / 2
 
 
@@ -403,6 +430,12 @@ _UNKNOWN = 0.6
 _CHATTER = 0.22
 """No question about the made lives comes so near to it; a bare "spare key" comes up to 0.17."""
 
+_FEW, _RARE_SHARE = 3, 0.01
+"""How many memories have a word that is rare: a few, or a share of many."""
+
+_TELLS = 2
+"""How many words more than were asked for a memory has that is no small talk itself."""
+
 _PERSON = re.compile(r"\b(?:(i|my|me|mine|myself|we|our|us)|you|your|yours|yourself)\b")
 
 
@@ -419,7 +452,11 @@ def confidence(
 
     What words mean can only add to what they say, and is the dearest to ask for.
     """
-    if gathered.question.is_sum or _is_chatter(gathered):
+    if gathered.question.is_sum:
+        return 0.0
+    if _has_all(gathered, matrix) or _on_asked_days(gathered, matrix).any():
+        return 1.0
+    if _is_chatter(gathered):
         return 0.0
     if not profile.reads_words:
         return _logistic(profile, features(gathered, matrix, scores))
@@ -428,6 +465,37 @@ def confidence(
     if least >= enough or gathered.embedder is None:
         return least
     return _logistic(profile, read.features(gathered.embedder))
+
+
+def _on_asked_days(gathered: Gathered, matrix: Floats) -> Bools:
+    """Which candidates are of the days that are asked for, where nothing else is; no questions."""
+    only_days = gathered.question.asks_for_days
+    return (matrix[:, _TIME] >= 1) & (matrix[:, _QUESTION] <= 0) & only_days
+
+
+def _rare(gathered: Gathered) -> dict[str, Seqs]:
+    """The rare words that were asked for, no names among them, and who has each."""
+    most = max(_FEW, _RARE_SHARE * gathered.memories)
+    stems = set(gathered.question.telling_words.values())
+    found = {stem: gathered.having.get(stem) for stem in stems}
+    return {stem: seqs for stem, seqs in found.items() if seqs is not None and len(seqs) <= most}
+
+
+def _has_all(gathered: Gathered, matrix: Floats) -> bool:
+    """Whether nothing but rare words is asked for, and a memory that is no question has them.
+
+    Of a person something is asked: "Anna's birthday" is not answered by that of another.
+    """
+    question = gathered.question
+    rare, wanted = _rare(gathered), set(question.telling_words.values())
+    if question.masked != question.text or not wanted or rare.keys() != wanted:
+        return False
+    told = (gathered.candidates.nodes[int(at)] for at in np.flatnonzero(matrix[:, _QUESTION] <= 0))
+    return any(
+        all(node.seq in seqs for seqs in rare.values())
+        and len(telling_words(node.scene.action)) >= len(wanted) + _TELLS
+        for node in told
+    )
 
 
 def _is_chatter(gathered: Gathered) -> bool:

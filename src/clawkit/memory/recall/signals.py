@@ -83,15 +83,24 @@ _SUM = re.compile(
     r"\s*\(*\d[\d\s.,()]*(?:(?:% (?:of|von|de) |[+*×÷^=%]| [-/x] )[\d\s.,()]*)+\??\s*$",
     re.IGNORECASE,
 )
+_CANCELS = re.compile(
+    r"\b(?:cancel(?:l?ed|s)|called off|is off|was off|falls through|fell through|not happening"
+    r"|abgesagt|sag\w+ \w+ ab|fällt (?:\w+ ){0,2}aus|fallen (?:\w+ ){0,2}aus|ausgefallen|gestrichen"
+    r"|doch nicht|cancelad[oa]s?|anulad[oa]s?|suspendid[oa]s?|annulée?s?|annullat[oaie]"
+    r"|disdett[oaie]|afgezegd|gaat niet door|отмен\w+|iptal)\b|中止|取り消|キャンセル|取消|취소",
+    re.IGNORECASE,
+)
+"""Says that something does not take place."""
 _CHANGES = re.compile(
     r"\b(?:now|new|no longer|not any ?more|instead|mov(?:ed|es|ing)|chang(?:ed|es)|switch(?:ed|es)"
     r"|cancel(?:l?ed|s)|postponed|raised|reduced|cut|from now on|as of|since|starting|stopped|quit"
     r"|jetzt|neue[rsnm]?|neu|nicht mehr|kein\w* \w+ mehr|statt|stattdessen|verschoben|vorgezogen"
-    r"|wechsel\w*|gekündigt|nur noch|ab|seit|umgezogen|abgesetzt|erhöht"
+    r"|wechsel\w*|gekündigt|nur noch|ab|seit|umgezogen|abgesetzt|erhöht|sondern|doch erst"
     r"|ahora|ya no|nuev[oa]s?|en vez de|en lugar de|cambi\w+|desde|a partir"
     r"|maintenant|désormais|ne \w+ plus|n['’]\w+ plus|nouve(?:au|lle|l)s?|au lieu|chang\w+|à partir"
     r"|adesso|ora|nuov[oaie]|invece|non \w+ più|agora|nov[oa]s?|em vez|já não|nu|nieuwe?|niet meer"
     r"|теперь|больше не|нов\w+|вместо|art\u0131k|yeni|şimdi)\b"
+    rf"|{_CANCELS.pattern}"
     r"|今は|これから|新しい|やめ|変わ|変え|现在|不再|新的|改|이제|새로|더 이상",
     re.IGNORECASE,
 )
@@ -281,6 +290,11 @@ def wants_done(text: str) -> bool:
 def says_change(text: str) -> bool:
     """Whether it says that something is otherwise than it was."""
     return _CHANGES.search(text) is not None
+
+
+def says_cancelled(text: str) -> bool:
+    """Whether it says that something does not take place."""
+    return _CANCELS.search(text) is not None
 
 
 def is_sum(text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clawkit.memory.records import HistoryMessage
+from clawkit.memory.records import USER, HistoryMessage
 from clawkit.store.database import Unit, contains, key
 
 ERASED = "erased"
@@ -29,9 +29,8 @@ def add(unit: Unit, messages: Sequence[HistoryMessage], token: str) -> None:
 
 
 def last_before(unit: Unit, said: HistoryMessage, conversation: str, token: str) -> str:
-    """What was said last in a conversation before this, if that was not long ago.
-
-    Where nobody names the conversation, it is whatever came through the same token.
+    """What was said last before this, through the same token and in the same conversation if it
+    has a name, if that was not long ago.
     """
     return _last(unit, "at < ?", said.at, conversation, token, said.at)
 
@@ -46,7 +45,7 @@ def _last(
 ) -> str:
     sql = (
         f"SELECT content FROM messages WHERE being = $being AND {condition} AND conversation = ? "
-        "AND at > ? AND (conversation <> '' OR token = ?) ORDER BY at DESC, id DESC LIMIT 1"
+        "AND at > ? AND token = ? ORDER BY at DESC, id DESC LIMIT 1"
     )
     row = unit.row(sql, value, conversation, now - _SITTING, token)
     return row[0] if row else ""
@@ -77,3 +76,20 @@ def search(
         values.append(conversation)
     rows = unit.rows(f"{sql} ORDER BY at DESC, id DESC LIMIT ?", *values, limit)
     return [HistoryMessage(*row) for row in rows]
+
+
+def speakers(unit: Unit, found: Sequence[HistoryMessage]) -> dict[str, str]:
+    """Who sent each of these messages, by its id, where that has a name.
+
+    That is who says "I" in the memories of it, else whose token it came through.
+    """
+    ids = [one.id for one in found if one.role == USER]
+    through = unit.among(
+        "SELECT m.id, t.person FROM messages m JOIN tokens t ON t.id = m.token "
+        "WHERE m.being = $being AND t.being = $being AND m.id IN (??)",
+        ids,
+    )
+    told = unit.among(
+        "SELECT message, speaker FROM nodes WHERE being = $being AND message IN (??)", ids
+    )
+    return {one: name for one, name in (*through, *told) if name not in ("", USER)}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from clawkit.memory import people
-from clawkit.memory.records import MemorySource, Node, Scene, Status
+from clawkit.memory.records import MemorySource, Node, Scene, Status, since
 from clawkit.memory.store.ledger import COLUMNS, NODES
 from clawkit.store import database
 from clawkit.store.database import Row, Unit, folded, written
@@ -148,6 +148,21 @@ def replaced_by(unit: Unit, seqs: Sequence[int]) -> list[Node]:
     return [_node(row) for row in unit.among(sql, seqs) if row[16] != ERASED]
 
 
+def latest(unit: Unit, node: Node, endings: Collection[str] = ()) -> Node:
+    """What a memory has become, at whatever remove: itself, where nothing follows it.
+
+    With `endings`, only what ended in one of these ways goes on in the one that follows it.
+    """
+    seen = {node.seq}
+    while node.successor is not None and (not endings or node.ending in endings):
+        after = fetch(unit, [node.successor]).get(node.successor)
+        if after is None or after.seq in seen:
+            break
+        seen.add(after.seq)
+        node = after
+    return node
+
+
 def counts(unit: Unit) -> dict[tuple[int, str], int]:
     """How many current nodes there are, by cluster and status."""
     rows = unit.rows(
@@ -165,7 +180,7 @@ def count_erased(unit: Unit) -> int:
 
 
 def hidden(unit: Unit, as_of: float | None = None, *, past: bool = False) -> Seqs:
-    """The nodes that are not part of what is known: now, or at an earlier moment.
+    """The nodes that are not part of what is known: now, or of what was so at an earlier moment.
 
     With `past`, what was so until something else began to be is known, too. What was taken back is
     known at no moment.
@@ -175,15 +190,24 @@ def hidden(unit: Unit, as_of: float | None = None, *, past: bool = False) -> Seq
         rows = unit.rows(
             f"SELECT seq FROM nodes WHERE being = $being AND ended IS NOT NULL{kept} ORDER BY seq"
         )
-    else:
-        rows = unit.rows(
-            "SELECT seq FROM nodes WHERE being = $being "
-            "AND (created > ? OR (ended IS NOT NULL AND (ended <= ? OR ending = 'retracted'))) "
-            "ORDER BY seq",
-            as_of,
-            as_of,
-        )
-    return np.fromiter((seq for (seq,) in rows), dtype=np.int64, count=len(rows))
+        return np.fromiter((seq for (seq,) in rows), dtype=np.int64, count=len(rows))
+    over = unit.rows(
+        "SELECT seq FROM nodes WHERE being = $being "
+        "AND ended IS NOT NULL AND (ended <= ? OR ending = 'retracted')",
+        as_of,
+    )
+    told_later = unit.rows(
+        "SELECT seq, scene, created FROM nodes WHERE being = $being AND created > ?", as_of
+    )
+    # What was said in place of something began when that ended, whatever day it is of.
+    sql = "SELECT successor FROM nodes WHERE being = $being AND ended > ? AND successor IS NOT NULL"
+    replacing = {seq for (seq,) in unit.rows(sql, as_of)}
+    begun_later = {
+        seq
+        for seq, scene, created in told_later
+        if seq in replacing or since(_when(scene).when, created) > as_of
+    }
+    return np.array(sorted({seq for (seq,) in over} | begun_later), dtype=np.int64)
 
 
 def places(unit: Unit, seqs: Iterable[int]) -> dict[int, tuple[str, str]]:

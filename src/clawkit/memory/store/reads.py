@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from clawkit.store.database import Unit, key
 
+_APART = "\x1f"
+
 
 def queue(unit: Unit, token: str, times: Mapping[int, int], now: float) -> None:
     """Count reads where no other reader sees them, until a patrol looks."""
@@ -22,6 +24,14 @@ def take(unit: Unit) -> dict[int, float]:
     rows = unit.rows("SELECT seq, max(last) FROM touches WHERE being = $being GROUP BY seq")
     unit.run("DELETE FROM touches WHERE being = $being")
     return dict(rows)
+
+
+def conversation_of(token: str, person: str, name: str) -> str:
+    """Under which name it is kept what a conversation was told; none where it has no name.
+
+    Clients name their conversations as they like: two people may both be in "chat-1".
+    """
+    return _APART.join(("", token, person, name)) if name else ""
 
 
 def told(unit: Unit, conversation: str) -> frozenset[int]:
