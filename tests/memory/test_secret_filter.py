@@ -35,7 +35,6 @@ def kept(memory: Memory) -> str:
         ("Wie ist das WLAN-Passwort?", "Es ist Tulpe88, glaube ich", "Tulpe88"),
         ("Quel est le mot de passe du wifi ?", "C'est Tulipe88", "Tulipe88"),
         ("New wifi password", "Tulip88", "Tulip88"),
-        ("Do you know the alarm code?", "It's 4471.", "4471"),
         ("And Mum's PIN?", "2290", "2290"),
     ],
 )

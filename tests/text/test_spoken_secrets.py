@@ -145,7 +145,7 @@ def test_what_is_only_about_secrets_stays(told: str) -> None:
     assert remove_secrets(told) == (told, ())
 
 
-PASSWORD, PIN, CODE = "password", "pin", "code"
+PASSWORD, PIN = "password", "pin"
 
 
 @pytest.mark.parametrize(
@@ -182,27 +182,9 @@ PASSWORD, PIN, CODE = "password", "pin", "code"
         ("Mum's PIN: 2 2 9 0", "2 2 9 0", PIN),
         ("My pin is my birth year, 1961", "1961", PIN),
         ("What's the PIN? 2290", "2290", PIN),
-        ("the key safe code is 4471", "4471", CODE),
-        ("alarm code 1980", "1980", CODE),
-        ("New alarm code, as of this morning: 9036.", "9036", CODE),
-        ("The alarm here has a different code, it's 9025.", "9025", CODE),
-        ("The alarm code of the practice was changed to 7740.", "7740", CODE),
-        ("the combination of the safe is 12-44-07", "12-44-07", CODE),
-        ("4471 is the code of the front door", "4471", CODE),
-        ("O código do prédio é 4471#", "4471#", CODE),
-        ("el código de la caja de llaves de la entrada es 4182.", "4182", CODE),
-        ("La combinación de la caja fuerte es 4182.", "4182", CODE),
-        ("Der Code für den Schlüsselkasten ist 4471", "4471", CODE),
-        ("Der Türcode lautet 4471", "4471", CODE),
-        ("Le code de la porte a changé, c'est 9036A maintenant", "9036A", CODE),
-        ("Le code de l'immeuble est 47B12", "47B12", CODE),
-        ("Il codice del cancello è 4471", "4471", CODE),
-        ("De code van de kluis is 4471", "4471", CODE),
-        ("Код от домофона 4471", "4471", CODE),
-        ("Kap\u0131 kodu 4471", "4471", CODE),
     ],
 )
-def test_passwords_and_codes_of_ordinary_sentences_go(told: str, secrets: str, kind: str) -> None:
+def test_passwords_of_ordinary_sentences_go(told: str, secrets: str, kind: str) -> None:
     kept, kinds = remove_secrets(told)
     assert kinds == (kind,)
     for secret in [secrets] if kind == PIN else secrets.split():
@@ -245,7 +227,34 @@ def test_passwords_and_codes_of_ordinary_sentences_go(told: str, secrets: str, k
         "Our office door is number 4471",
     ],
 )
-def test_what_only_looks_like_a_password_or_code_stays(told: str) -> None:
+def test_what_only_looks_like_a_password_stays(told: str) -> None:
+    assert remove_secrets(told) == (told, ())
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "the key safe code is 4471",
+        "alarm code 1980",
+        "New alarm code, as of this morning: 9036.",
+        "The alarm here has a different code, it's 9025.",
+        "The alarm code of the practice was changed to 7740.",
+        "the combination of the safe is 12-44-07",
+        "4471 is the code of the front door",
+        "O código do prédio é 4471#",
+        "el código de la caja de llaves de la entrada es 4182.",
+        "La combinación de la caja fuerte es 4182.",
+        "Der Code für den Schlüsselkasten ist 4471",
+        "Der Türcode lautet 4471",
+        "Le code de la porte a changé, c'est 9036A maintenant",
+        "Le code de l'immeuble est 47B12",
+        "Il codice del cancello è 4471",
+        "De code van de kluis is 4471",
+        "Код от домофона 4471",
+        "Kap\u0131 kodu 4471",
+    ],
+)
+def test_codes_of_doors_and_alarms_are_told_to_be_reminded_of_them(told: str) -> None:
     assert remove_secrets(told) == (told, ())
 
 
@@ -289,7 +298,6 @@ def test_what_is_kept_holds_no_secret_any_more(text: str) -> None:
         "1 ",
         "4111111111111111 ",
         "password, it's Tulip77, ",
-        "alarm code of ",
         "login a / ",
     ],
 )

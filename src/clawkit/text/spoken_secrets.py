@@ -16,13 +16,13 @@ from uuid import uuid4
 
 from clawkit.text.keyword_search import KeywordSearch, encoded
 from clawkit.text.secrets import redact_secrets
-from clawkit.text.tables import expanded, listed, table, unbroken
+from clawkit.text.tables import listed, table, unbroken
 
-PASSWORD, PIN, CODE, KEY = "password", "pin", "code", "key"
+PASSWORD, PIN, KEY = "password", "pin", "key"
 CARD, CARD_CODE = "card-number", "card-code"
 
-_NAMED = (KEY, PIN, CARD_CODE, CODE, PASSWORD)
-_NUMBERS = frozenset({PIN, CARD_CODE, CODE})
+_NAMED = (KEY, PIN, CARD_CODE, PASSWORD)
+_NUMBERS = frozenset({PIN, CARD_CODE})
 _LONGEST_LINK = 200
 _SHORTEST_PHRASE = 4
 _MOST_ROUNDS = 4
@@ -46,14 +46,9 @@ _LONG_KEY = re.compile(r"(?=[^\s]*\d)(?=[^\s]*[A-Za-z])[\w./+=-]{12,}")
 _SHORTEST_POINTED = 5
 _MEASURE = re.compile(r"[£$€]?\d+(?:[.,:]\d+)*[^\W\d_]{1,3}\d{0,2}")
 _ENDS_NUMBER = r"(?![\w%€£$°]|[.,:/-]\d)"
-_IN_GROUPS = (
+_DIGITS = re.compile(
     r"(?!(?:19|20)\d\d-\d\d?-\d)"
-    r"(?:\d(?:[ -]\d){2,11}|\d\d(?:[ -]\d\d){1,5}|\d{3}(?:[ -]\d{3}){1,3}|\d{3,12})"
-)
-_DIGITS = re.compile(_IN_GROUPS + _ENDS_NUMBER)
-_CODE = re.compile(
-    rf"[*#]?{_IN_GROUPS}[*#A-Z]?{_ENDS_NUMBER}"
-    rf"|(?=\d*[A-Z])(?=[A-Z]*\d)[A-Z\d]{{4,8}}[*#]?{_ENDS_NUMBER}"
+    r"(?:\d(?:[ -]\d){2,11}|\d\d(?:[ -]\d\d){1,5}|\d{3}(?:[ -]\d{3}){1,3}|\d{3,12})" + _ENDS_NUMBER
 )
 _MOST_DIGITS = 8
 _SENTENCE_END = re.compile(r"[.!?…]\s+|[;\n。\uff01\uff1f]\s*")
@@ -124,7 +119,7 @@ def leads_to_secret(text: str) -> bool:
 def _names(kind: str) -> re.Pattern[str]:
     """The words for this kind."""
     words = table("spoken_secrets")
-    names = expanded(words["names"][kind], words["parts"])
+    names = unbroken(words["names"][kind])
     if kind == PASSWORD:
         names = f"{names}|{unbroken(words['names']['weak'])}"
     unspaced = table("spoken_secrets")["names_without_spaces"].get(kind, "(?!)")
@@ -314,7 +309,7 @@ def _tie(text: str, start: int, link: re.Match[str]) -> str:
 def _value_at(text: str, start: int, kind: str, *, whole: bool = False) -> tuple[int, int] | None:
     if kind not in _NUMBERS or text[start : start + 1] in _QUOTES:
         return _value(text, start, whole=whole)
-    number = (_CODE if kind == CODE else _DIGITS).match(text, start)
+    number = _DIGITS.match(text, start)
     return number.span() if number else None
 
 
@@ -378,7 +373,7 @@ def _is_secret(text: str, start: int, end: int, kind: str, how: str) -> bool:
     """Whether a value is one, by how it is tied to the name: is, colon, assigned, to, near."""
     value = text[start:end]
     if kind in _NUMBERS:
-        return (_CODE if kind == CODE else _DIGITS).fullmatch(value) is not None
+        return _DIGITS.fullmatch(value) is not None
     if kind == KEY:
         return _LONG_KEY.fullmatch(value) is not None
     if not any(map(str.isalnum, value)):

@@ -43,9 +43,10 @@ _ABOUT = frozenset(
 """Words of questions that ask for whatever is known about somebody."""
 
 _HAPPENED = telling_words(
-    "happen happened happening going told said did done passiert passierte geschehen geschah los war "
-    "gemacht gesagt erzählt pasó pasado ocurrió hice hicimos passé fait successo fatto aconteceu "
-    "feito gebeurd gebeurde gedaan случилось было произошло oldu"
+    "happen happened happening going told said did done "
+    "passiert passierte geschehen geschah los war gemacht gesagt erzählt "
+    "pasó pasado ocurrió hice hicimos passé fait successo fatto aconteceu feito "
+    "gebeurd gebeurde gedaan случилось было произошло oldu"
 ).keys()
 """Words of questions that ask for whatever there was on a day."""
 
