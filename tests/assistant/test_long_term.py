@@ -223,10 +223,9 @@ async def test_what_many_memories_have_is_not_forgotten_at_once(tmp_path: Path) 
         assert store.open(store.default()).figures()["nodes"] == 6
 
 
-async def test_questions_and_thanks_are_history_and_no_memories(tmp_path: Path) -> None:
+async def test_thanks_and_orders_to_forget_are_history_and_no_memories(tmp_path: Path) -> None:
     said = (
         "I wear size 42 shoes. Thanks!",
-        "What is my shoe size?",
         "Obrigada!",
         "Forget the milk. My cat is called Mogli.",
         "Can you remember that my dog is called Rex?",

@@ -15,6 +15,7 @@ from clawkit.memory.display_text import shown, told
 from clawkit.memory.intake import listen
 from clawkit.memory.patrol.scenes import what_tells
 from clawkit.memory.patrol.transcript import ConversationMessage
+from clawkit.memory.recall.signals import only_asks
 from clawkit.memory.store import jobs
 from clawkit.memory.tokens import Caller
 from clawkit.store import open_store
@@ -56,7 +57,8 @@ class LocalMemory:
         try:
             due = listen(self._store, self._memory.being, messages, caller, sieve)
         except QuotaError:
-            if any(what_tells(one.text) for one in said if one.role == "user"):
+            own = [one.text for one in said if one.role == "user"]
+            if any(what_tells(text) and not only_asks(text) for text in own):
                 raise
             return ""
         if due:

@@ -31,7 +31,6 @@ from clawkit.memory.patrol.transcript import (
 )
 from clawkit.memory.patrol.vectors import ahead
 from clawkit.memory.people import known
-from clawkit.memory.recall.signals import only_asks
 from clawkit.memory.records import USER, HistoryMessage, MemorySource, Note, Scene
 from clawkit.memory.store import messages as stored
 from clawkit.memory.store import notes
@@ -53,17 +52,6 @@ _RELATION = re.compile(
 
 
 _USUAL_IMPORTANCE = 0.5
-_TELLING_QUESTION = re.compile(
-    r"remember (?:that|this|my|the)|note that|keep in mind|merk\w*|recuerda|retiens|souviens"
-    r"|ricorda|lembra|onthou|запомни|记住|覚えて|기억해"
-    r"|did (?:i|you) (?:tell|mention|hear|know)|have i (?:told|mentioned)|guess (?:what|who)"
-    r"|hab\w* ich \w* ?(?:schon )?(?:erzählt|gesagt)|wusstest du|weißt du schon"
-    r"|sab[íi]as que|te (?:dije|conté|he dicho|he contado)|t['’]ai(?:-je)? (?:déjà )?dit"
-    r"|savais-tu|tu savais|lo sapevi|sapevi che|ti ho (?:già )?(?:detto|raccontato)"
-    r"|já te (?:disse|contei)|wist je",
-    re.IGNORECASE,
-)
-"""A question that tells something: "Can you remember that …?", "Did you know that …?"."""
 
 
 class ScenePiece(msgspec.Struct, frozen=True):
@@ -118,14 +106,11 @@ def _weights() -> list[tuple[float, re.Pattern[str]]]:
 
 
 def what_tells(piece: str) -> str:
-    """What is to be remembered of it: nothing where one only asks, thanks or wants it forgotten.
+    """What is to be remembered of what was said to an assistant: no thanks, no order to forget.
 
-    The history has all of it. Where people talk to each other a question is part of what its
-    answer tells: this is for what is said to an assistant.
+    The history has all of it. A question may tell something, and rules cannot be sure of that.
     """
-    said = [one for one in sentences(piece) if not is_thanks(one) and to_forget(one) is None]
-    if all(only_asks(one) and not _TELLING_QUESTION.search(one) for one in said):
-        return ""
+    said = (one for one in sentences(piece) if not is_thanks(one) and to_forget(one) is None)
     return " ".join(said)
 
 

@@ -60,6 +60,25 @@ _ASKS_UNMARKED = re.compile(
     re.IGNORECASE,
 )
 """A question or an order as people type it, without any mark."""
+_TELLS_WHILE_ASKING = re.compile(
+    r"\b(?:remember (?:that|this|how|when)|(?:note|remind me) that|keep in mind|can you believe"
+    r"|did (?:i|you) (?:tell|mention|hear|know|notice)|have i (?:told|mentioned)|guess (?:what|who)"
+    r"|do you know that|isn['’]t it \w+ that"
+    r"|merk\w* dir|erinnerst du dich,? dass|we(?:iß|iss)t du,? dass|wusstest du"
+    r"|hab\w* ich (?:\w+ ){0,3}(?:erzählt|gesagt)"
+    r"|recuerda que|sab(?:es|ías|ias) que|te (?:dije|conté|he dicho|he contado)"
+    r"|t['’]ai(?:-je)? (?:déjà )?dit|(?:tu )?sa(?:is|vais)(?:-tu)? que"
+    r"|(?:lo )?sa(?:i|pevi) che|ti ho (?:già )?(?:detto|raccontato)|já te (?:disse|contei)|wist je"
+    r")\b"
+    r"|(?:\d|[ap]\.m)\.\s+\w[^.!…]*\?\s*$"
+    r"|\b(?:(?:i|we|my|our|ich|wir|mein\w*|je|nous|mon|soy|tengo|estoy|sono|ho|sou|tenho|estou|ik"
+    r"|mijn)\b|j['’])[^,?]{3,},[^?]*\?\s*$"
+    r"|,\s*(?:right|okay|ok|huh|eh|isn['’]t (?:\w+ ?){1,2}|\w+n['’]t (?:it|he|she|they|i|we|you)"
+    r"|(?:is|did|does|was) (?:it|he|she|they)|oder|nicht wahr|gell|no|verdad|n['’]est-ce pas|hein"
+    r"|vero|né|não é|toch|правда|değil mi)\s*\?\s*$",
+    re.IGNORECASE,
+)
+"""Says something with a question: "Did you know that …?", "I'm diabetic, may I …?", "…, right?"."""
 _WANTS_DONE = re.compile(
     r"(?:(?:ok(?:ay)?|thanks|danke|so|now|and|hey|hi)[ ,.!]+)*(?:please |bitte )?"
     r"(?:(?:can|could|would|will) you|help me|make me|give me|remind me|show me|write|draft|reword"
@@ -275,6 +294,8 @@ def _recent(nodes: Sequence[Node], now: float) -> Floats:
 
 def only_asks(text: str) -> bool:
     """Whether somebody asked this, or wanted it done, reckoned or forgotten, and told nothing."""
+    if _TELLS_WHILE_ASKING.search(text):
+        return False
     if len(text) < _SHORT and (_ASKS_UNMARKED.match(text) or _COMMAND.match(text)):
         return True
     if is_sum(text):
