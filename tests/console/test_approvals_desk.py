@@ -14,7 +14,7 @@ from typing import Any, Literal
 import pytest
 
 from clawkit.console.api import ApiError
-from clawkit.console.pages.approvals import ApprovalsDesk, GivenAnswer, ScopeOf, Waiting, _about
+from clawkit.console.pages.approvals import ApprovalsDesk, PageAnswer, ScopeOf, Waiting, _about
 from clawkit.guard.approvals import Answer, answer_pending
 from clawkit.guard.approvals_view import SharedView
 from clawkit.guard.audit.reader import read, was_asked
@@ -58,7 +58,7 @@ class Page:
         asked = next(ask for ask in self.view.asks() if ask.id == id)
         rule = self.desk.proposed(ScopeOf(asked.id, "call")).rule if said == "always" else ""
         self.view.first = first
-        return self.desk.answer(GivenAnswer(asked.id, asked.digest, said, rule=rule))
+        return self.desk.answer(PageAnswer(asked.id, asked.digest, said, rule=rule))
 
 
 @contextmanager

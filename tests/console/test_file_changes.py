@@ -110,6 +110,8 @@ def test_only_what_surely_is_not_there_is_called_a_new_file(tmp_path: Path) -> N
     assert about(str(binary)) == ["replaces a file that is not shown: not text"]
     assert about(str(tmp_path)) == ["replaces a file that is not shown: not a plain file"]
     assert about("notes.txt") == [f"{untold}: the path is not a whole one"]
+    for odd in (f"{tmp_path}/nowhere/../missing", f"{missing} ", f"{missing}%2e"):
+        assert about(odd) == [f"{untold}: the path can be read in two ways"]
     for place in (str(link), "~/surely/not/there", str(binary / "below")):
         assert [one.startswith(untold) for one in about(place)] == [True], place
     assert about(missing, local=False) == [f"on another machine: {untold}"]

@@ -125,6 +125,8 @@ def _current_text(path: str) -> tuple[str, str]:
     place = Path(path).expanduser()
     if not place.is_absolute():
         return _UNTOLD.format("the path is not a whole one"), ""
+    if ".." in place.parts or "%" in path or path != path.strip():
+        return _UNTOLD.format("the path can be read in two ways"), ""
     try:
         # Whatever it is, opening it must not wait.
         handle = os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))

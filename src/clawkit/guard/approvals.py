@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from clawkit.system.locks import try_lock
-from clawkit.system.watchdog import is_guarded
+from clawkit.system.watchdog import is_guarded, running_guards
 
 if TYPE_CHECKING:
     import socket as sockets
@@ -143,7 +143,7 @@ def ask_view(
     """
     asked = False
     while time.time() < ask.deadline:
-        connection = _connect(path)
+        connection = _connect(path, to_ask=True)
         if connection is not None:
             asked = True
             with connection:
@@ -251,7 +251,7 @@ def _peer(connection: sockets.socket) -> tuple[int, int] | None:
     return pid, uid
 
 
-def _connect(path: Path) -> sockets.socket | None:
+def _connect(path: Path, *, to_ask: bool = False) -> sockets.socket | None:
     if unusable(path):
         return None
     import socket
@@ -261,7 +261,9 @@ def _connect(path: Path) -> sockets.socket | None:
         connection.settimeout(_PATIENCE)
         connection.connect(os.fspath(path))
         # A guarded server that listens there would answer for a person.
-        if same_user(connection) and not is_guarded(peer_process(connection)):
+        if same_user(connection) and not is_guarded(
+            peer_process(connection), running_guards() if to_ask else ()
+        ):
             return connection
     connection.close()
     return None

@@ -47,7 +47,7 @@ from clawkit.guard.locations import policy_file
 from clawkit.guard.policy.call import Call
 from clawkit.system.files import make_private
 from clawkit.system.locks import try_lock
-from clawkit.system.watchdog import is_guarded
+from clawkit.system.watchdog import is_guarded, running_guards
 
 CAPACITY = 100
 _CONNECTIONS = 2 * CAPACITY
@@ -422,7 +422,7 @@ class ApprovalsView:
             connection.send(ViewReply(VERSION, problem=text))
         elif request.kind == "ask" and request.ask is not None:
             self._take(request.ask, connection)
-        elif self._is_guarded(connection):
+        elif self._is_guarded(connection, answers=request.kind == "answer"):
             connection.send(ViewReply(VERSION, problem=GUARDED))
         elif request.kind == "answer" and request.answer is not None:
             self._answer_for(connection, request, request.answer)
@@ -453,10 +453,10 @@ class ApprovalsView:
             reply = ViewReply(VERSION, problem=f"the question {ask.id!r} waits already")
         connection.send(reply)
 
-    def _is_guarded(self, connection: _Connection) -> bool:
+    def _is_guarded(self, connection: _Connection, *, answers: bool) -> bool:
         """Whether a guarded server, or what it started, is at the other end."""
-        asking = (one.connection for one in self._questions.values())
-        guards = {peer_process(one.end) for one in asking if one is not None} - {os.getpid()}
+        # Windows look many times a second, and to find every guard takes milliseconds.
+        guards = running_guards() if answers else ()
         return is_guarded(peer_process(connection.end), guards)
 
     def _wants_each_call(self, id: str) -> bool:
@@ -496,7 +496,7 @@ class ApprovalsView:
 def not_counted(end: Ended | None) -> str:
     """What to tell somebody whose answer is not what became of the call."""
     if end is None:
-        return "its guard has not said yet whether this answer counts: see what becomes of it"
+        return "the answer is sent, and its guard has not replied yet: see what becomes of it"
     return f"it no longer waits: {in_words(end)}"
 
 

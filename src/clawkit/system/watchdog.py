@@ -11,6 +11,7 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
 _MARK = "CLAW_GUARDED"
+_NAME = "claw-watch"
 _SCRIPT = """
 started() {
     for each in $(cat /proc/"$1"/task/*/children); do echo "$each"; started "$each"; done
@@ -37,12 +38,40 @@ def in_guarded_server() -> bool:
 def is_guarded(pid: int, guards: Container[int] = ()) -> bool:
     """Whether a process is a guarded server or of one: by the mark, or by its parents.
 
-    False where there is no /proc, and for one that has left its parents and wiped its environment.
+    One that is gone may have been: a socket outlives whoever connected it. False where there is no
+    /proc, and for one that has left its parents and wiped its environment.
     """
+    if not pid or not _is_there(os.getpid()):
+        return False
     parents = list(_parents(pid))
-    return any(parent in guards for parent in parents) or any(
-        map(_is_marked, {pid, *parents, *_leaders(pid)})
+    return (
+        any(parent in guards for parent in parents)
+        or any(map(_is_marked, {pid, *parents, *_leaders(pid)}))
+        or not _is_there(pid)
     )
+
+
+def _is_there(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").exists()
+
+
+def running_guards() -> set[int]:
+    """The guards that run servers now: each has a watchdog among its children."""
+    found = {
+        _stat(pid)[0]
+        for pid in (int(place.name) for place in Path("/proc").glob("[0-9]*"))
+        if _words(pid)[3:4] == [_NAME.encode()]
+    }
+    # A watchdog whose guard is gone is adopted by a process that starts everything else, too.
+    return {pid for pid in found if pid > 1 and any(b"claw" in word for word in _words(pid))}
+
+
+def _words(pid: int) -> list[bytes]:
+    """The command line of a process; empty where it cannot be known."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
 
 
 def _parents(pid: int) -> Iterator[int]:
@@ -95,7 +124,7 @@ class Watchdog:
         if shell is None:
             return
         self._shell = subprocess.Popen(
-            [shell, "-c", _SCRIPT, "claw-watch", f"{_MARK}={self._mark}", str(self._grace)],
+            [shell, "-c", _SCRIPT, _NAME, f"{_MARK}={self._mark}", str(self._grace)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -121,7 +121,7 @@ class ProposedRule(Struct, frozen=True):
     above: int
 
 
-class Answered(Struct, frozen=True):
+class AnswerOutcome(Struct, frozen=True):
     """What became of a call by an answer that counted, and what waits now."""
 
     how: str
@@ -129,7 +129,7 @@ class Answered(Struct, frozen=True):
     pending: Pending
 
 
-class GivenAnswer(Struct, frozen=True):
+class PageAnswer(Struct, frozen=True):
     """A person's answer to what they were shown: the digest says what that was."""
 
     id: str
@@ -147,7 +147,7 @@ def page(until_end: ExitStack) -> ConsolePage:
         routes=(
             get("/api/approvals/question", Which, desk.question),
             get("/api/approvals/rule", ScopeOf, desk.proposed),
-            post("/api/approvals/answer", GivenAnswer, desk.answer),
+            post("/api/approvals/answer", PageAnswer, desk.answer),
         ),
         topics={"approvals": desk.pending},
     )
@@ -230,7 +230,7 @@ class ApprovalsDesk:
         ask = self._ask(given.id)
         return ProposedRule(rule_of(ask, given.scope), str(policy_of(ask)), ask.rule)
 
-    def answer(self, given: GivenAnswer) -> Answered:
+    def answer(self, given: PageAnswer) -> AnswerOutcome:
         """Answer what was shown; it is told what the guard made of it."""
         ask = self._ask(given.id)
         if given.digest != ask.digest:
@@ -243,9 +243,11 @@ class ApprovalsDesk:
             check_rule(ask, given.rule)
         counted = self._view.answer(given.id, given.answer, rule=given.rule)
         end = self._view.end_of(given.id)
-        if not counted or end is None:
+        if end is None:
+            raise ApiError(f"{_name(ask.tool)}: {not_counted(end)}.", 409)
+        if not counted:
             raise ApiError(f"This answer does not count: {spelled(not_counted(end))}.", 409)
-        return Answered(end.how, spelled(_without_source(end)), self.pending())
+        return AnswerOutcome(end.how, spelled(_without_source(end)), self.pending())
 
     def _ask(self, id: str) -> Ask:
         found = next((ask for ask in self._view.asks() if ask.id == id), None)
