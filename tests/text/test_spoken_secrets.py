@@ -195,6 +195,7 @@ PASSWORD, PIN = "password", "pin"
         ("Mein WLAN-Passwort hab ich auf Apfelkuchen3 geändert", "Apfelkuchen3", PASSWORD),
         ("Für Amazon nehme ich jetzt Regenbogen!22 als Kennwort", "Regenbogen!22", PASSWORD),
         ("Ich habe Regenbogen22 als Kennwort gesetzt", "Regenbogen22", PASSWORD),
+        ("Mein Passwort wurde auf Sonne77 geändert", "Sonne77", PASSWORD),
         ("Ho messo Tulipano44 come password", "Tulipano44", PASSWORD),
         ("Ik heb het wachtwoord veranderd in Tulp44", "Tulp44", PASSWORD),
         ("Пароль от вайфая Tulpan44", "Tulpan44", PASSWORD),
@@ -208,6 +209,8 @@ PASSWORD, PIN = "password", "pin"
         ("El PIN de mi tarjeta es el 4821", "4821", PIN),
         ("Mon code de carte est le 4821", "4821", PIN),
         ("Пин-код карты 4821", "4821", PIN),
+        ("The PIN for my card in Mumbai is 4821", "4821", PIN),
+        ("Gate PIN 1111, card PIN 4821", "4821", PIN),
         ("Kart şifrem 4821", "4821", PIN),
         ("My city bank PIN is 4821", "4821", PIN),
     ],
@@ -267,6 +270,8 @@ def test_passwords_of_ordinary_sentences_go(told: str, secrets: str, kind: str) 
         "Das Passwort habe ich auf dem iPhone15 gespeichert",
         "The user Ana can pass B12",
         "login localhost:8080",
+        "The password is in 1Password",
+        '"password" is a bad password',
     ],
 )
 def test_what_only_looks_like_a_password_stays(told: str) -> None:

@@ -152,7 +152,8 @@ def _kept_before() -> re.Pattern[str]:
 @cache
 def _kept_after() -> re.Pattern[str]:
     kept = unbroken(table("spoken_secrets")["names"]["kept"])
-    word = rf"(?!(?:{_links('is')})\s)[^\s.!?;,:=]+\s+"
+    never = unbroken(table("spoken_secrets")["names"]["never_kept"])
+    word = rf"(?!(?:{_links('is')}|{never})\s)[^\s.!?;,:=]+\s+"
     of = rf"\s+(?:{_links('of')})\s+"
     return re.compile(rf"{of}(?:{word}){{0,3}}?(?:{kept})(?!\w)", re.IGNORECASE)
 
@@ -393,6 +394,8 @@ def _value_before(text: str, name: re.Match[str], kind: str) -> tuple[int, int] 
         return None
     quoted = found["quote"] is not None
     span = (offset + found.start("value") + quoted, offset + found.end("value") - quoted)
+    if _names(kind).fullmatch(text, *span):  # "password" is a bad password
+        return None
     return span if _is_secret(text, *span, kind, "is" if quoted else "near") else None
 
 
