@@ -366,6 +366,49 @@ CLAUSES = [
     (WEDNESDAY, "Son anniversaire c'est le 27 mai", ""),
     (WEDNESDAY, "Mum's birthday party is on 28 November", "2026-11-28"),
     (WEDNESDAY, "We celebrated Mum's birthday on 5 May", "2026-05-05"),
+    (WEDNESDAY, "Tuesday 24 November", "2026-11-24"),
+    (WEDNESDAY, "He told me on Monday he would come on Friday", "2026-11-16"),
+    (WEDNESDAY, "He told me on Friday he would come on Monday", "2026-11-13 2026-11-16"),
+    (WEDNESDAY, "The letter from 2 November arrived", "2026-11-02"),
+    (WEDNESDAY, "Heute vor einer Woche war Anna da", "2026-11-11"),
+    (WEDNESDAY, "We marry on Saturday after lunch", "2026-11-21"),
+    (WEDNESDAY, "We marry on 8 May next year", "2027-05-08"),
+]
+
+NOT_MEANT = [
+    "The meeting was moved from Monday to Wednesday",
+    "Die Sitzung wurde von Dienstag auf Donnerstag verschoben",
+    "Open Monday to Wednesday",
+    "Ich arbeite von Montag bis Mittwoch",
+    "Abierto de lunes a miércoles",
+    "Ouvert de lundi à mercredi",
+    "Vendredi en huit",
+    "Lundi en quinze",
+    "Venerdì a otto",
+    "De sexta a oito dias",
+    "Del viernes en ocho",
+    "A fortnight on Monday",
+    "Tomorrow week",
+    "A week yesterday",
+    "Freitag in acht Tagen",
+    "Two weeks ago on Tuesday",
+    "Freitag vor einer Woche",
+    "The Monday before Christmas",
+    "The Monday after Easter",
+    "Am Montag nach Ostern",
+    "Monday 24 November",
+    "Monday 25 November",
+    "The invoice from 15 October is due next week",
+    "The letter of 2 November says no",
+    "Der Brief vom 20. Oktober ist da",
+    "la facture du 15 octobre est à payer",
+    "I live at 5 October Street",
+    "I like Wednesday Addams",
+    'We watched "The Day After Tomorrow"',
+    "Frau Sonntag kommt",
+    "I wish it were Friday",
+    "I thought today was Friday",
+    "Ich dachte, heute wäre Freitag",
 ]
 
 
@@ -374,3 +417,13 @@ def test_the_clause_of_a_day_decides_and_in_doubt_none_is_written(
     day: date, text: str, meant: str
 ) -> None:
     assert resolved(text, day)[1] == tuple(meant.split())
+
+
+@pytest.mark.parametrize("text", NOT_MEANT)
+def test_a_day_that_is_named_but_not_meant_is_not_written(text: str) -> None:
+    assert resolved(text, WEDNESDAY) == (text, ())
+
+
+def test_a_day_in_doubt_that_was_written_stays() -> None:
+    text = 'We watched "Friday (2026-11-20) at last"'
+    assert resolved(text, WEDNESDAY) == (text, ("2026-11-20",))

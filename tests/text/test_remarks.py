@@ -24,6 +24,14 @@ from clawkit.text.remarks import is_thanks, to_forget
         ("忘记我的地址", "我的地址"),
         ("내 주소를 잊어줘", "내 주소"),
         ("forget everything", "everything"),
+        ("Forget everything, thanks", "everything"),
+        ("Forget my address, please", "my address"),
+        ("Forget my address, 5 High Street", "my address, 5 High Street"),
+        ("Forget what I said about Anna, Ben and Carl", "Anna, Ben and Carl"),
+        ("Forget about Anna, who lives in Bonn", "Anna, who lives in Bonn"),
+        ("Forget it", ""),
+        ("Forget it, please", ""),
+        ("Vergiss es!", ""),
     ],
 )
 def test_an_order_to_forget_names_something(order: str, named: str) -> None:
@@ -40,6 +48,17 @@ def test_an_order_to_forget_names_something(order: str, named: str) -> None:
         "Je n'oublie pas Paul",
         "Forget to call Bob and he is cross",
         "Wisdom teeth hurt",
+        "Forget it, the boat is not sold after all",
+        "Forget the milk, buy bread instead",
+        "Forget that I like tea, I prefer coffee",
+        "Please forget that, I was wrong",
+        "Forget about Anna but keep Ben",
+        "Forget about the boat: it is not sold",
+        "Vergiss die Milch, kauf Brot",
+        "Vergiss das Boot, Anna hat es verkauft",
+        "Olvida eso, mañana no trabajo",
+        "Oublie ça, on part demain",
+        "Never mind",
     ],
 )
 def test_what_only_looks_like_it_is_no_such_order(said: str) -> None:

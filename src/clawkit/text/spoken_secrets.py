@@ -2,8 +2,8 @@
 
 What follows a word for a password is taken for one if it looks like one (it has digits, signs or
 capitals within), stands in quotes or behind a colon, or is the one word that ends the sentence and
-none with which people describe a password. PINs and codes are digits. "It's hunter2" tells what the
-same sentence or the one before has named. Everything else of the sentence stays.
+none with which people describe a password. PINs and codes are digits; those of doors stay. "It's
+hunter2" tells what the same sentence or the one before has named. Everything else of it stays.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ CARD, CARD_CODE = "card-number", "card-code"
 _NAMED = (KEY, PIN, CARD_CODE, PASSWORD)
 _NUMBERS = frozenset({PIN, CARD_CODE})
 _LONGEST_LINK = 200
+_LONGEST_BEFORE = 40
 _SHORTEST_PHRASE = 4
 _MOST_ROUNDS = 4
 _CLOSING = ".,;:)]}…。、\uff0c\uff1b"
@@ -42,6 +43,9 @@ _MARKED = re.compile(r"(\[removed: [a-z0-9-]+\])")
 _SECRET_SIGNS = re.compile(r"[0-9@#$%^&*+=~|<>_\\/!?]|[a-z][A-Z]|\w[-.]\w")
 _MIXED = re.compile(r"\d.*[^\W\d]|[^\W\d].*\d")
 _TIME_OR_DATE = re.compile(r"\d{1,4}(?:[-./:]\d{1,4}){1,2}[.,]?|\d{1,2}(?:st|nd|rd|th)?")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_CODE = re.compile(r"[A-Za-z_][\w.]*\((?:[\"')]|\w+\)|$)|os\.environ\b|\$\{|\$[A-Z_]+$")
+_NONE = frozenset({"none", "null", "nil", "empty"})
 _LONG_KEY = re.compile(r"(?=[^\s]*\d)(?=[^\s]*[A-Za-z])[\w./+=-]{12,}")
 _SHORTEST_POINTED = 5
 _MEASURE = re.compile(r"[£$€]?\d+(?:[.,:]\d+)*[^\W\d_]{1,3}\d{0,2}")
@@ -112,7 +116,46 @@ def leads_to_secret(text: str) -> bool:
         return False
     ends = [end.end() for end in _SENTENCE_END.finditer(line, 0, len(line) - 2)]
     last = ends[-1] if ends else 0
-    return any(_names(kind).search(line, last) for kind in _NAMED)
+    return any(_named(line, kind, last) for kind in _NAMED)
+
+
+def _named(text: str, kind: str, start: int = 0) -> list[re.Match[str]]:
+    """The words for this kind that name a secret."""
+    return [
+        name
+        for name in _names(kind).finditer(text, start)
+        if not _is_mentioned().search(text, max(0, name.start() - _LONGEST_BEFORE), name.start())
+        and not (kind == PIN and _is_kept(text, name))
+    ]
+
+
+def _is_kept(text: str, name: re.Match[str]) -> bool:
+    """Whether it is the code of a door or the like."""
+    start = max(0, name.start() - _LONGEST_BEFORE)
+    return bool(_kept_before().search(text, start, name.start())) or bool(
+        _kept_after().match(text, name.end())
+    )
+
+
+@cache
+def _is_mentioned() -> re.Pattern[str]:
+    mentioned = unbroken(table("spoken_secrets")["names"]["mentioned"])
+    return re.compile(rf"(?<!\w)(?:{mentioned})\s+[\"'“„«]?\Z", re.IGNORECASE)
+
+
+@cache
+def _kept_before() -> re.Pattern[str]:
+    kept = unbroken(table("spoken_secrets")["names"]["kept"])
+    return re.compile(rf"(?<!\w)(?:{kept})(?:['\u2019]s)?[\s-]+\Z", re.IGNORECASE)
+
+
+@cache
+def _kept_after() -> re.Pattern[str]:
+    kept = unbroken(table("spoken_secrets")["names"]["kept"])
+    never = unbroken(table("spoken_secrets")["names"]["never_kept"])
+    word = rf"(?!(?:{_links('is')}|{never})\s)[^\s.!?;,:=]+\s+"
+    of = rf"\s+(?:{_links('of')})\s+"
+    return re.compile(rf"{of}(?:{word}){{0,3}}?(?:{kept})(?!\w)", re.IGNORECASE)
 
 
 @cache
@@ -123,7 +166,7 @@ def _names(kind: str) -> re.Pattern[str]:
     if kind == PASSWORD:
         names = f"{names}|{unbroken(words['names']['weak'])}"
     unspaced = table("spoken_secrets")["names_without_spaces"].get(kind, "(?!)")
-    return re.compile(rf"(?<!\w)(?:{names})(?!\w)|(?:{unspaced})", re.IGNORECASE)
+    return re.compile(rf"(?<![^\W_])(?:{names})(?!\w)|(?:{unspaced})", re.IGNORECASE)
 
 
 def _without_named(text: str, kind: str) -> tuple[str, int]:
@@ -145,7 +188,7 @@ def _cut(text: str, spans: list[tuple[int, int]], kind: str) -> str:
 
 def _spans(text: str, kind: str) -> list[tuple[int, int]]:
     """Where the values of this kind are, each once."""
-    names = list(_names(kind).finditer(text))
+    names = _named(text, kind)
     found = [
         span
         for name in names
@@ -205,7 +248,7 @@ def _behind_users(text: str) -> Iterator[tuple[int, int]]:
     """The passwords of pairs: "login root / hunter2"."""
     for name in _logins().finditer(text):
         link = _link().match(text, name.end())
-        pair = _PAIR.match(text, link.end() if link else name.end())
+        pair = _pair().match(text, link.end() if link else name.end())
         if pair is None or not (span := _value(text, pair.end())):
             continue
         user, value = pair["user"].lower(), text[span[0] : span[1]]
@@ -215,7 +258,10 @@ def _behind_users(text: str) -> Iterator[tuple[int, int]]:
             yield span
 
 
-_PAIR = re.compile(r"\s*(?P<user>[^\s/|,;]{2,60})\s*[/|]\s*(?=[^\s/])")
+@cache
+def _pair() -> re.Pattern[str]:
+    between = rf"\s*[/|]\s*|(?<=[A-Za-z]):|\s*(?:{_links('and_password')})\s+"
+    return re.compile(rf"\s*(?P<user>[^\s/|,;:]{{2,60}})(?:{between})(?=[^\s/])", re.IGNORECASE)
 
 
 @cache
@@ -229,12 +275,16 @@ def _link() -> re.Pattern[str]:
     """From the word to its value: for what it is, "is", and "now"."""
     word = r"\s+(?!(?:and|und|y|et|e|but|aber|or|oder)\s)[^\s.!?;,:=\"]+"
     what_for = rf"(?:\s+(?:{_links('of')})(?=\s)(?:{word}){{0,9}}?)?"
-    still = rf"(?:\s+(?:{_links('still')})){{0,2}}"
+    still = rf"(?:\s+(?:{_links('still')})(?!\w)){{0,2}}"
     verb = rf"\s+(?:(?P<is>{_links('is')})|(?P<to>{_links('to')}))(?=[\s:=\"'“„«\u2018`])"
-    link = rf"\s*[:=]|['\u2019]s(?=\s)|{verb}"
+    changed = rf"\s+(?P<changed>{_links('changed')})(?!\w){still}"
+    into = rf"\s+(?P<turned>{_links('turned')})(?=\s)"
+    link = rf"[\"'`]?\s*[:=]|['\u2019]s(?=\s)|{verb}"
+    before = rf"(?:{changed.replace('<changed', '<before')})?"
+    only = rf"(?(before){into.replace('<turned', '<into')}|(?!))"
+    after = rf"{still}(?:{changed}(?:{into})?)?"
     return re.compile(
-        rf"{what_for}(?:{still}(?:{link})){still}(?:\s+(?:{_links('turned')})(?=\s))?\s*[:=]?\s*",
-        re.IGNORECASE,
+        rf"{what_for}{still}{before}(?:(?:{link}){after}|{only})\s*[:=]?\s*", re.IGNORECASE
     )
 
 
@@ -259,7 +309,7 @@ def _value_after(text: str, name: re.Match[str], kind: str) -> tuple[int, int] |
         if value and _is_secret(text, *value, kind, how):
             return value
     # "my wifi password hunter2", "mein Passwort hunter2 ist": only what cannot be a word.
-    gap = re.compile(r"\s+").match(text, start)
+    gap = re.compile(r"\s+" if name[0].isascii() else r"\s*").match(text, start)
     value = _value_at(text, gap.end(), kind) if gap and not weak else None
     if value and _is_secret(text, *value, kind, "near"):
         return value
@@ -302,22 +352,35 @@ def _tie(text: str, start: int, link: re.Match[str]) -> str:
         return "assigned"
     if colon in (":", "\uff1a"):
         return "colon"
-    to = link.groupdict().get("to")
-    return "to" if to and not _was_set(text, start, to) else "is"
+    parts = link.groupdict()
+    turned = parts.get("turned") or parts.get("into")
+    if turned:
+        return "to" if re.fullmatch(_links("turned_on"), turned, re.IGNORECASE) else "is"
+    to = parts.get("to")
+    told = parts.get("changed") is None and not (to and not _was_set(text, start, to))
+    return "is" if told else "to"
 
 
 def _value_at(text: str, start: int, kind: str, *, whole: bool = False) -> tuple[int, int] | None:
     if kind not in _NUMBERS or text[start : start + 1] in _QUOTES:
         return _value(text, start, whole=whole)
-    number = _DIGITS.match(text, start)
+    article = _article().match(text, start)
+    number = _DIGITS.match(text, article.end() if article else start)
     return number.span() if number else None
 
 
 @cache
+def _article() -> re.Pattern[str]:
+    return re.compile(rf"(?:{_links('article')})\s+(?=\d)", re.IGNORECASE)
+
+
+@cache
 def _is_my() -> re.Pattern[str]:
+    word = r"(?:[^\s.!?;,]{1,40}\s+)"
     return re.compile(
-        r"(?P<value>\S{4,60})\s+(?:is|was|ist|war|es|era|est|è|é|as|als|como|comme|come)\s+"
-        rf"(?:{_links('my')})\s+(?:[^\s.!?;,]{{1,40}}\s+){{0,3}}$",
+        r"(?P<value>(?P<quote>[\"“„«])[^\"”“»\n]{3,60}[\"”“»]|\S{4,60})\s+"
+        rf"(?:(?:is|was|ist|war|es|era|est|è|é|as|als|como|comme|come)\s+(?:{_links('my')})\s+"
+        rf"{word}{{0,3}}|(?:as|als|como|comme|come)\s+{word}?)$",
         re.IGNORECASE,
     )
 
@@ -329,15 +392,20 @@ def _value_before(text: str, name: re.Match[str], kind: str) -> tuple[int, int] 
     found = _is_my().search(text[offset:end])
     if found is None or not _ends_name().match(text, name.end()):
         return None
-    span = (offset + found.start("value"), offset + found.end("value"))
-    return span if _is_secret(text, *span, kind, "near") else None
+    quoted = found["quote"] is not None
+    span = (offset + found.start("value") + quoted, offset + found.end("value") - quoted)
+    if _names(kind).fullmatch(text, *span):  # "password" is a bad password
+        return None
+    return span if _is_secret(text, *span, kind, "is" if quoted else "near") else None
 
 
 @cache
 def _ends_name() -> re.Pattern[str]:
     """What follows a name that is whole: a password manager is no password."""
     return re.compile(
-        rf"\s*(?:[.!?,;:)]|$|\n)|\s+(?:{_links('of')}|and|und|y|et|e)\s", re.IGNORECASE
+        rf"\s*(?:[.!?,;:)]|$|\n)|\s+(?:{_links('of')}|and|und|y|et|e)\s"
+        rf"|\s+(?:{_links('changed')})(?!\w)",
+        re.IGNORECASE,
     )
 
 
@@ -378,6 +446,8 @@ def _is_secret(text: str, start: int, end: int, kind: str, how: str) -> bool:
         return _LONG_KEY.fullmatch(value) is not None
     if not any(map(str.isalnum, value)):
         return False
+    if _is_left_out(value, how):
+        return False
     if how == "assigned":
         return True
     if _TIME_OR_DATE.fullmatch(value) and (how in ("to", "near") or not value.isdigit()):
@@ -392,6 +462,13 @@ def _is_secret(text: str, start: int, end: int, kind: str, how: str) -> bool:
         first, *rest = value.lower().split()
         return len(rest) + 1 >= _SHORTEST_PHRASE and first not in _words("not_a_phrase")
     return how == "colon" or _ends_sentence(text, end)
+
+
+def _is_left_out(value: str, how: str) -> bool:
+    """Whether none is told: "(none)", where a program asks for it, or the year of a change."""
+    if value.strip("()").lower() in _NONE or (how == "to" and _YEAR.fullmatch(value)):
+        return True
+    return how in ("assigned", "colon") and _CODE.match(value) is not None
 
 
 def _ends_sentence(text: str, end: int) -> bool:

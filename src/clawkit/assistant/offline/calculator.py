@@ -130,7 +130,7 @@ def tell_date(text: str) -> str | None:
         return None
     from clawkit.text.calendar import mentions
 
-    named = mentions(text, now.date())
+    named = mentions(text, now.date(), with_doubts=True)
     days = sorted(day for one in named for day in {one.first, one.last})
     rest = text
     for one in reversed(named):

@@ -15,6 +15,7 @@ import msgspec
 
 from clawkit.text.calendar import cjk, grammar
 from clawkit.text.calendar.context import Sentences
+from clawkit.text.calendar.doubts import in_doubt
 
 Range = tuple[date, date]
 
@@ -34,11 +35,13 @@ class Mention(msgspec.Struct, frozen=True):
     last: date
 
 
-def mentions(text: str, day: date, *, asking: bool = False) -> list[Mention]:
+def mentions(
+    text: str, day: date, *, asking: bool = False, with_doubts: bool = False
+) -> list[Mention]:
     """The days that a text of that day names, in the order of the text.
 
     A weekday or date that is neither last nor next is decided by the tense; a question asks about
-    the past unless it says otherwise.
+    the past unless it says otherwise. Of what is told, days in doubt are left out.
     """
     sentences = Sentences(text)
     found = [*grammar.readings(text, day, asking=asking, sentences=sentences)]
@@ -55,7 +58,11 @@ def mentions(text: str, day: date, *, asking: bool = False) -> list[Mention]:
             kept = [other for other in kept if not one.end <= other.start < mention.end]
             taken[one.start : mention.end] = b"\1" * (mention.end - one.start)
             kept.append(mention)
-    return sorted(kept, key=lambda one: one.start)
+    kept.sort(key=lambda one: one.start)
+    if asking or with_doubts:
+        return kept
+    doubts = in_doubt(text, kept, day)
+    return [one for one in kept if one.start not in doubts or _is_written(text, one)]
 
 
 def resolved(text: str, day: date) -> tuple[str, tuple[str, ...]]:
@@ -69,7 +76,7 @@ def resolved(text: str, day: date) -> tuple[str, tuple[str, ...]]:
         iso = one.first.isoformat()
         days.append(iso)
         said = text[end : one.end]
-        parts.append(said if iso in text[one.start : one.end] else f"{said} ({iso})")
+        parts.append(said if _is_written(text, one) else f"{said} ({iso})")
         end = one.end
     return "".join(parts) + text[end:], tuple(dict.fromkeys(days))
 
@@ -125,6 +132,10 @@ def day_of(moment: float) -> date:
     """The day of a time in seconds, whatever a client has sent as such."""
     moment = moment if math.isfinite(moment) else 0.0
     return datetime.fromtimestamp(min(max(moment, 0.0), _LAST_DAY), UTC).date()
+
+
+def _is_written(text: str, mention: Mention) -> bool:
+    return mention.first.isoformat() in text[mention.start : mention.end]
 
 
 def _as_written(text: str, mention: Mention) -> Mention:

@@ -45,6 +45,7 @@ _YEAR_DIGITS = 4
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
 _LONGEST_COUNT = 999
 _MONDAY, _FRIDAY = 0, 4
+_NEAR = timedelta(183)
 
 
 class DayMatch(msgspec.Struct, frozen=True):
@@ -146,8 +147,16 @@ class _Found(msgspec.Struct, frozen=True):
         if self.symbol("w"):
             fitting = [day for day in (earlier, later) if day.weekday() == self.value("w")]
             if len(fitting) == 1:
-                return fitting[0]
+                return fitting[0] if self._is_near(fitting[0]) else None
+            if not fitting and not self.asking:
+                return None
         return self.chosen(earlier, later)
+
+    def _is_near(self, day: date) -> bool:
+        """Whether a day that its weekday tells is not rather a slip: long ago, though to come."""
+        if self.asking or day >= self.day or self.evidence.time == "past":
+            return True
+        return self.day - day <= _NEAR
 
     def chosen(self, earlier: date, later: date) -> date | None:
         """The one that is meant of the days of that name around the day of the text."""
