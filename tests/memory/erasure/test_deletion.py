@@ -152,7 +152,7 @@ def kept(store: BeingStore, memory: Memory, *told: str, who: ErasureRequest) -> 
         ("Sarah", "Sarah Klein is pregnant."),
         ("Anna Berg", "Anna Lund got a cat"),
         ("Anna Berg", "Berg und Tal: am Berg war es schön"),
-        ("Frau Albrecht", "Frau Wolf putzt am Montag"),
+        ("Frau Albrecht", "Frau Wolf putzt das Treppenhaus"),
         ("Frau Albrecht", "Herr Albrecht kocht gern"),
         ("Dr. Nguyen", "Dr. Shah raised my thyroid dose"),
         ("my mother", "My blood type is A positive."),
