@@ -259,3 +259,19 @@ def test_only_the_keys_whose_rule_can_be_written_are_offered(
     names = {"f": "f this tool in this folder", "T": "T this tool always", "w": "w these arguments"}
     assert {key for key, name in names.items() if name not in shown} == set(missing)
     assert "t this tool for this session" in shown
+
+
+def test_what_is_typed_ahead_answers_no_call_that_was_just_chosen(
+    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
+) -> None:
+    for n in range(2):
+        asked(view, socket, question(f"q{n}"))
+    now = time.time()
+    screen.refresh(now)
+    text_of(screen)
+    screen.press("j", now + 2 * CALM)
+    text_of(screen)
+    screen.press("a", now + 2 * CALM)
+    assert len(view.asks()) == 2
+    screen.press("a", now + 4 * CALM)
+    assert [ask.id for ask in view.asks()] == ["q0"]

@@ -135,7 +135,7 @@ def test_another_question_can_be_chosen(screen: Terminal, socket: Path, down: st
     screen.type(down)
     screen.shows("client-2")
     screen.type(up)
-    screen.shows("client-1")
+    screen.shows("client-1", KEYS)
     screen.type("a")
     assert asking[1].answer == "once"
     assert [ask.id for ask in pending(socket) or []] == ["q0", "q2"]

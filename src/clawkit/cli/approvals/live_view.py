@@ -165,6 +165,8 @@ class ApprovalsScreen:
         elif self._chosen is not None:
             self._note = ""
             self._act(key, self._chosen, calm=now >= self._calm_at)
+            if key in _MOVES:  # what is typed ahead was meant for another call
+                self._calm_at = now + CALM
         return True
 
     def lines(self, width: int, height: int, now: float) -> list[Line]:
