@@ -251,8 +251,7 @@ def _matters(
 ) -> list[list[Node]]:
     """The best so many by what they are about, each with those of the others nearest to it.
 
-    What is on the same matter comes first, the newest before what was so earlier. What was replaced
-    stands beside what replaced it, the first.
+    What was replaced stands beside what replaced it, the first.
     """
     current = [node for node in found if node.seq not in replaced]
     matters: list[list[Node]] = []
@@ -269,12 +268,7 @@ def _matters(
             nearest.append(node)
     if matters:
         matters[0] += [node for node in found if node.seq in replaced]
-
-    def place(matter: list[Node], node: Node) -> tuple[bool, float, float, int]:
-        same = node is matter[0] or node.seq in replaced or nearness(matter, node) >= _SAME_MATTER
-        return not same, -node.since, -node.created, -node.seq
-
-    return [sorted(matter, key=partial(place, [*matter])) for matter in matters]
+    return matters
 
 
 def told_to(unit: Unit, caller: Caller) -> frozenset[int]:
@@ -321,10 +315,11 @@ class MemoryTexts:
         return f"<memory-recall>\n{' / '.join(fragments)}\n</memory-recall>"
 
     def _matter(self, told: Sequence[Node], best: Collection[int]) -> str:
-        """The memories on one matter, in their order."""
+        """The memories on one matter, the newest first: what is so now, then what was so before."""
+        ordered = sorted(told, key=lambda node: (-node.since, -node.created, -node.seq))
         return _NEXT.join(
             self.fragment(node) if node is told[0] or node.seq in best else self.plain(node)
-            for node in told
+            for node in ordered
         )
 
     def fragment(self, node: Node) -> str:
