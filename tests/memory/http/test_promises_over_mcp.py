@@ -376,7 +376,8 @@ async def test_topics_keep_their_ids_and_names_as_a_few_memories_come(
         ):
             clock.now += DAY
             await client.tell(text)
-            assert await client.topics() == before
+            # The patrol in the background may find one more; those that were there stay.
+            assert before.items() <= (await client.topics()).items()
 
 
 async def test_what_is_told_again_is_one_memory_with_its_days_and_its_speaker(
