@@ -105,3 +105,26 @@ def test_ahead_has_days_of_the_month_that_are_named_by_their_number(memory: Memo
     assert "bis 20.2. (2027-02-20)" in ahead
     assert "el 24 (2027-01-24)" in ahead
     assert "yoga" not in ahead
+
+
+@pytest.mark.parametrize("asked", ["What happened yesterday?", "Was war gestern?"])
+def test_a_day_of_which_nothing_was_told_brings_nothing_else(
+    memory: Memory, clock: Clock, asked: str
+) -> None:
+    tell(memory, Caller(), "The boiler was serviced by Mr Ortiz.", "Anna moved to Porto.")
+    clock.now += 5 * 86_400
+    assert memory.recall(asked, Caller()).text == NOTHING
+
+
+def test_of_five_memories_only_those_on_the_matter_are_told(memory: Memory) -> None:
+    tell(
+        memory,
+        Caller(),
+        "My sister Julia lives in Porto.",
+        "The boiler is serviced by Mr Ortiz every March.",
+        "I take 75 micrograms of thyroxine in the morning.",
+        "My car is a blue Skoda.",
+        "The spare key hangs behind the fern.",
+    )
+    told = memory.recall("Who services the boiler?", Caller())
+    assert [hit.node.scene.action[:10] for hit in (*told.hits, *told.beside)] == ["The boiler"]

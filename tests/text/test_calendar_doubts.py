@@ -427,3 +427,36 @@ def test_a_day_that_is_named_but_not_meant_is_not_written(text: str) -> None:
 def test_a_day_in_doubt_that_was_written_stays() -> None:
     text = 'We watched "Friday (2026-11-20) at last"'
     assert resolved(text, WEDNESDAY) == (text, ("2026-11-20",))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "On se voit lundi en huit.",
+        "Rendez-vous mardi en quinze chez le dentiste.",
+        "We watched Saturday Night Live.",
+        "I bought it on Black Friday.",
+        "The Good Friday Agreement was signed in Belfast.",
+        "Super Bowl Sunday was fun.",
+        "Manic Monday is my song.",
+        "TGI Friday's was full.",
+        "Sheffield Wednesday lost again.",
+        "Herr Freitag hat angerufen.",
+        "Ich habe bei Freitag eine Tasche gekauft.",
+        "Sabine Freitag ist meine Chefin.",
+    ],
+)
+def test_what_is_only_called_like_a_day_gets_none(told: str) -> None:
+    assert resolved(told, WEDNESDAY) == (told, ())
+
+
+@pytest.mark.parametrize(
+    ("told", "day"),
+    [
+        ("Am Freitag war ich bei Anna.", "2026-11-13"),
+        ("We met Ana on Friday.", "2026-11-13"),
+        ("We watched it on Saturday night.", "2026-11-14"),
+    ],
+)
+def test_a_day_beside_such_words_is_still_one(told: str, day: str) -> None:
+    assert resolved(told, WEDNESDAY)[1] == (day,)

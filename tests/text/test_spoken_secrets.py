@@ -367,3 +367,58 @@ def test_what_is_kept_holds_no_secret_any_more(text: str) -> None:
 def test_the_work_grows_no_faster_than_the_text(part: str) -> None:
     few, many = (calls(lambda n=n: remove_secrets(part * n)) for n in (200, 800))
     assert many < 6 * few
+
+
+@pytest.mark.parametrize(
+    ("told", "secret"),
+    [
+        ("mysql -u root -psecret shop", "secret"),
+        ("I run mysqldump -h db -uroot -pwinter shop > a.sql", "winter"),
+        ("psql postgres://anna:winter@db.example.com/shop", "winter"),
+        ("curl -u anna:winter https://example.com", "winter"),
+        ("curl -s --user 'anna:winter' https://example.com", "winter"),
+        ("sshpass -p winter ssh root@box", "winter"),
+        ("sshpass -p 'cold winter' ssh root@box", "cold winter"),
+        ("In the shell: export TOKEN=winter", "winter"),
+        ('export SHOP_API_KEY="winter"', "winter"),
+        ("PGPASSWORD=winter psql -U anna shop", "winter"),
+        ("Start it with --password=winter please.", "winter"),
+        ("docker login -u anna --password winter", "winter"),
+        ("docker login -u anna -p winter", "winter"),
+        ("redis-cli -h db -a winter ping", "winter"),
+        ("Ich starte es mit mysql -pwinter.", "winter"),
+    ],
+)
+def test_passwords_in_command_lines_go_and_the_rest_stays(told: str, secret: str) -> None:
+    kept, kinds = remove_secrets(told)
+    kind = "url-password" if "://anna:" in told else "password"
+    assert (kept, kinds) == (told.replace(secret, f"[removed: {kind}]"), (kind,))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "I use ssh -p 2222 for that box.",
+        "Run mkdir -p src/app first.",
+        "curl -u anna https://example.com asks for it",
+        "git push -u origin main",
+        "docker run -p 8080:80 mysql",
+        "docker run mysql -p3306:3306",
+        "mysql -u root -p",
+        "export PATH=/usr/local/bin",
+        "export TOKEN=$(cat token.txt)",
+        "docker login --password is safe to use",
+        "Start it with --password=$PASSWORD or with --token=<yours>.",
+        "We set MAX_TOKENS=4096 and --tokens=200 for the model.",
+        "We moved from mysql to postgres - finally.",
+    ],
+)
+def test_command_lines_without_a_password_stay(told: str) -> None:
+    assert remove_secrets(told) == (told, ())
+
+
+def test_long_command_lines_take_time_that_grows_with_their_length() -> None:
+    def work(size: int) -> int:
+        return calls(lambda: remove_secrets("mysql -u root --host db " * size))
+
+    assert work(400) < 6 * work(100)

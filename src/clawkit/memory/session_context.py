@@ -14,9 +14,8 @@ from typing import Any
 import msgspec
 
 from clawkit.memory import people
-from clawkit.memory.display_text import shown, shown_as_written, told
+from clawkit.memory.display_text import MemoryTexts, shown, shown_as_written, told
 from clawkit.memory.portrait import AHEAD, MORE, WHO, Part
-from clawkit.memory.recollection import MemoryTexts
 from clawkit.memory.records import REFLECTIONS, Being, Entry, iso
 from clawkit.memory.store import entries, nodes, notes
 from clawkit.store.database import Unit
@@ -109,7 +108,7 @@ def snapshot(
 
 def _known(unit: Unit, parts: Sequence[Part]) -> str:
     """What is known about the person, part by part, the newest first, within a budget."""
-    telling = MemoryTexts(unit, people.known(unit).own)
+    telling = MemoryTexts(people.known(unit).own)
     best_first = sorted(
         (
             (part.title == MORE, rank, at, one)

@@ -3,7 +3,8 @@
 What follows a word for a password is taken for one if it looks like one (it has digits, signs or
 capitals within), stands in quotes or behind a colon, or is the one word that ends the sentence and
 none with which people describe a password. PINs and codes are digits; those of doors stay. "It's
-hunter2" tells what the same sentence or the one before has named. Everything else of it stays.
+hunter2" tells what the same sentence or the one before has named. Everything else of it stays. In
+command lines that people paste it is the options and variables that hold a password or key.
 """
 
 from __future__ import annotations
@@ -68,6 +69,38 @@ _CARDS = (
     (r"352[89]|35[3-8]", (16, 17, 18, 19)),
     (r"5018|5020|5038|5893|6304|6759|676[1-3]", (13, 14, 15, 16, 17, 18, 19)),
 )
+_VALUE = r"(?:'(?P<single>[^'\n]+)|\"(?P<double>[^\"\n]+)|(?P<bare>[^\s'\"`;|&<>]+))"
+_OPTIONS = r"(?:\s+[^\s|;&]+){0,12}?"
+_REST = r"[^\n|;&]{0,300}?"
+_SECRET = r"(?:password|passwd|passphrase|secret|token|api-?key|access-key|auth|pass)"
+_PROGRAMS = (
+    r"(?:docker|podman|buildah|skopeo|helm|kubectl|oc|az|aws|gcloud|gh|glab|npm|yarn|twine|mysql\w*"
+    r"|mariadb[\w-]*|mongo\w*|pg_\w+|redis-cli|rclone|restic|vault|wget|curl|svn|heroku|vercel|claw)"
+)
+_COMMANDS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"(?<!\w)(?:mysql\w*|mariadb[\w-]*){_OPTIONS}\s+-p{_VALUE}",
+        rf"(?<!\w)sshpass(?:\s+-[evh]+)*\s+-p\s*{_VALUE}",
+        rf"(?<!\w)(?:mongo\w*|(?:docker|podman|buildah|skopeo|az|oc|cf)\s+login)\b{_REST}\s-p\s+{_VALUE}",
+        rf"(?<!\w)curl\b{_REST}\s(?:-u|-U|--user|--proxy-user)[\s=]\s*['\"]?[^\s:'\"]+:{_VALUE}",
+        rf"(?<!\w)redis-cli\b{_REST}\s-a\s+{_VALUE}",
+        rf"(?<!\w)openssl\b{_REST}\s-pass(?:in|out)?\s+pass:{_VALUE}",
+        rf"(?<![\w-])--(?:\w+-){{0,3}}{_SECRET}={_VALUE}",
+        rf"(?<!\w){_PROGRAMS}\s{_REST}(?<!\S)--(?:\w+-){{0,3}}{_SECRET}\s+{_VALUE}",
+        (
+            r"(?<![\w$])(?:[A-Z0-9]+_)*(?:[A-Z0-9]*PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_?KEY"
+            rf"|ACCESS_KEY|SECRET_KEY|MYSQL_PWD)\s?=\s?{_VALUE}"
+        ),
+    )
+)
+_COMMAND_HINT = re.compile(r"(?<!\S)-|[A-Z]\s?=")
+_FILLED_IN = re.compile(
+    r"[${<%\[*(~/-]|\.\.|x+$|\d+:\d+$|(?:true|false|none|null|is|was|are|and|or|to|for|in|on|of|with|from"
+    r"|option|options|flag|which|that|it|takes|instead|any ?more)$",
+    re.IGNORECASE,
+)
+"""A place for a value, a file, a port, or a word of a sentence about the option."""
 
 
 @cache
@@ -92,6 +125,9 @@ def remove_secrets(text: str) -> tuple[str, tuple[str, ...]]:
     kinds |= dict.fromkeys(found)
     if found:
         text = re.sub(rf"\[redacted: ([a-z0-9-]+){tail}\]", r"[removed: \1]", redacted)
+    if values := _in_commands(text):
+        text = _cut(text, values, PASSWORD)
+        kinds[PASSWORD] = None
     for _ in range(_MOST_ROUNDS):  # what stood next to a secret may only now be one by itself
         before = text
         text = _remove_once(text, kinds)
@@ -514,3 +550,22 @@ def _is_card(written: str) -> bool:
 def _luhn(digits: str) -> bool:
     doubled = (sum(divmod(2 * int(sign), 10)) for sign in digits[-2::-2])
     return (sum(map(int, digits[-1::-2])) + sum(doubled)) % 10 == 0
+
+
+def _in_commands(text: str) -> list[tuple[int, int]]:
+    """Where pasted command lines hold secrets, each once, in the order of the text."""
+    if not _COMMAND_HINT.search(text):
+        return []
+    found: list[tuple[int, int]] = []
+    apart: list[tuple[int, int]] = []
+    for pattern in _COMMANDS:
+        for match in pattern.finditer(text):
+            start, end = match.span(match.lastgroup or 0)
+            if match.lastgroup == "bare":
+                end = start + len(text[start:end].rstrip(".,:!?)]}…"))
+            if start < end and not _FILLED_IN.match(text[start:end]):
+                found.append((start, end))
+    for span in sorted(found):
+        if not apart or span[0] >= apart[-1][1]:
+            apart.append(span)
+    return apart

@@ -77,7 +77,6 @@ _EVERYTHING = re.compile(
 _SUMMARIZE = re.compile(
     r"summar|tl;?dr|zusammenfass|\bfass\w* .*zusammen|résum|resum|要約|总结|摘要", re.IGNORECASE
 )
-_FEW_WORDS = re.compile(r"(?:\S+\s*){1,3}|\s+")
 _LINE = re.compile(r"^- (User: |Noted: |Assistant: |Tool: |Open question: |)(?!<attachment)(.+)$")
 _DATED = re.compile(r"^(\d{4}-\d\d-\d\d)[\d, -]* — (.+)$")
 _KNOWS_ONLY_THIS = "I know this conversation only; `share = true` under [memory] lets me know more."
@@ -122,8 +121,7 @@ class Offline:
     async def stream(self, prompt: Prompt) -> AsyncIterator[Event]:
         # In a thread: vectors may have to be loaded, and others are answered meanwhile.
         answer = await asyncio.to_thread(answer_to, prompt)
-        for piece in _FEW_WORDS.findall(answer):
-            yield TextDelta(piece)
+        yield TextDelta(answer)
         usage = Usage(input=token_estimate.of_prompt(prompt), output=token_estimate.count(answer))
         yield Finished("end", usage, self.name)
 
@@ -203,10 +201,11 @@ def _small_talk(text: str) -> str:
 
 def _to_sentences(text: str, conversation: Conversation) -> Iterator[str]:
     """Acknowledge what the message states, then answer what it asks."""
-    said = [read(one) for one in sentences(text) if not _small_talk(one)]
+    said = _read(text)
     # What an answer repeats may be read by others, and memory takes it out as well.
     shown = _REMOVED.sub(r"[\1]", remove_secrets(text)[0])
-    yield _acknowledged([one for one in map(read, sentences(shown)) if _is_told(one)])
+    repeated = said if shown == text else _read(shown)
+    yield _acknowledged([one for one in repeated if one.kind == "state"])
     for one in said:
         if one.kind == "forget":
             yield conversation.forgotten or _forgotten(one.text, conversation)
@@ -219,8 +218,8 @@ def _to_sentences(text: str, conversation: Conversation) -> Iterator[str]:
         yield _small_talk(sentences(text)[0])
 
 
-def _is_told(one: Sentence) -> bool:
-    return one.kind == "state" and not _small_talk(one.said)
+def _read(text: str) -> list[Sentence]:
+    return [read(one) for one in sentences(text) if not _small_talk(one)]
 
 
 def _acknowledged(stated: Sequence[Sentence]) -> str:
@@ -259,6 +258,7 @@ def _answer(question: str, known: Sequence[Statement], conversation: Conversatio
         or _quoted(conversation.attached_before, question)
         or _not_in(last)
         or _of_days(question, known)
+        or _nothing_of_day(question)
         or ("" if last.images else _closest(nearest(question, known)))
         or _not_found(conversation)
     )
@@ -274,6 +274,18 @@ def _of_days(question: str, known: Sequence[Statement]) -> str:
     return (
         "\n".join(("From then:", *(f"- {told(one, dated=True)}" for one in found))) if found else ""
     )
+
+
+def _nothing_of_day(question: str) -> str:
+    """What to say to a question for nothing but a day of which nothing is known."""
+    from clawkit.memory.people import KnownPeople
+    from clawkit.memory.recall.question import parse_question
+
+    nobody = KnownPeople(names=frozenset(), own=frozenset(), speakers=None)
+    asked = parse_question(question, time.time(), "", nobody)
+    if not asked.asks_for_one_day:
+        return ""
+    return f"I was told nothing of that day ({', '.join(str(first) for first, _ in asked.days)})."
 
 
 def _closest(found: Sequence[Statement]) -> str:

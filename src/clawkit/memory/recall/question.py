@@ -102,6 +102,9 @@ class RecallQuestion(msgspec.Struct, frozen=True):
     asks_for_days: bool
     """Whether it says nothing but days, as "What happened last week?"."""
 
+    asks_for_one_day: bool
+    """Whether it says nothing but one day, which only what is of that day answers."""
+
     asks_when: bool
     asks_for_number: bool
     is_sum: bool
@@ -120,6 +123,7 @@ def parse_question(text: str, now: float, asker: str, people: KnownPeople) -> Re
     terms_of_content = frozenset(term for word in content(text) for term in word)
     topic = terms_of_content - _ABOUT
     about_self_only = says_self and all(map(speaks_of_self, topic))
+    asks_for_days = bool(days) and masked == text and _says_only_days(text, now)
     return RecallQuestion(
         text=text,
         now=now,
@@ -138,7 +142,8 @@ def parse_question(text: str, now: float, asker: str, people: KnownPeople) -> Re
         asks_for_everything=(
             topic <= terms(" ".join(named)).keys() if named and topic else about_self_only
         ),
-        asks_for_days=bool(days) and masked == text and _says_only_days(text, now),
+        asks_for_days=asks_for_days,
+        asks_for_one_day=asks_for_days and all(first == last for first, last in days),
         asks_when=_WHEN.search(text) is not None,
         asks_for_number=_NUMBER.search(text) is not None,
         is_sum=is_sum(text),

@@ -32,7 +32,7 @@ import numpy as np
 
 from clawkit.errors import ModelError
 from clawkit.memory import people
-from clawkit.memory.embed import QuestionEmbedder
+from clawkit.memory.embed.builtin import BuiltinEmbedder
 from clawkit.memory.recall.index_text import day_terms
 from clawkit.memory.recall.question import RecallQuestion, is_question, parse_question
 from clawkit.memory.recall.signals import SIGNALS, Candidates, matrix
@@ -79,7 +79,10 @@ class SearchResult(msgspec.Struct, frozen=True):
     """Whether anything of it is worth telling."""
 
     far_behind: float = 0.0
-    """By how much a hit may score less than the best and still be told."""
+    """By how much a hit on the matter of the best may score less and still be told."""
+
+    not_far_behind: float = 0.0
+    """The same for any hit: less among a few memories, where nothing else fits better."""
 
     only_asking: frozenset[int] = frozenset()
     """The numbers of those that only ask something, and tell nothing."""
@@ -139,6 +142,7 @@ def search(
         sure,
         sure >= profile.threshold,
         profile.far_behind,
+        profile.far_behind * (1 - _CLOSER * few(gathered.memories)),
         frozenset(candidates.nodes[at].seq for at in np.flatnonzero(rows[:, _QUESTION])),
         rare,
     )
@@ -203,7 +207,7 @@ class Gathered(msgspec.Struct, frozen=True):
     memories: int
     """How many there are altogether."""
 
-    embedder: QuestionEmbedder | None = None
+    embedder: BuiltinEmbedder | None = None
     """What knows questions and words, where the embedder does."""
 
     vector: Floats | None = None
@@ -250,7 +254,7 @@ def gather(
         is_dialogue,
         matches.having,
         top,
-        embedder if isinstance(embedder, QuestionEmbedder) else None,
+        embedder if isinstance(embedder, BuiltinEmbedder) else None,
         vector,
     )
 
@@ -298,7 +302,7 @@ def _vector(unit: Unit, embedder: Embedder | None, text: str, top: int) -> Float
     if there == 0 or there < _COMPLETE * top:
         return None
     make = embedder.embed
-    if isinstance(embedder, QuestionEmbedder) and is_question(text):
+    if isinstance(embedder, BuiltinEmbedder) and is_question(text):
         make = embedder.ask
     try:
         vector = make([text])[0]
@@ -430,8 +434,11 @@ _UNKNOWN = 0.6
 _CHATTER = 0.22
 """No question about the made lives comes so near to it; a bare "spare key" comes up to 0.17."""
 
-_FEW, _RARE_SHARE = 3, 0.01
-"""How many memories have a word that is rare: a few, or a share of many."""
+_FEW, _RARE_OF, _RARE_SHARE = 3, 4, 0.01
+"""How many memories have a word that is rare: a few, one of so many, or a share of many."""
+
+_CLOSER = 0.1
+"""By which share less one may be behind the best, the fewer there are (`few`)."""
 
 _TELLS = 2
 """How many words more than were asked for a memory has that is no small talk itself."""
@@ -456,7 +463,7 @@ def confidence(
         return 0.0
     if _has_all(gathered, matrix) or _on_asked_days(gathered, matrix).any():
         return 1.0
-    if _is_chatter(gathered):
+    if gathered.question.asks_for_one_day or _is_chatter(gathered):
         return 0.0
     if not profile.reads_words:
         return _logistic(profile, features(gathered, matrix, scores))
@@ -475,7 +482,8 @@ def _on_asked_days(gathered: Gathered, matrix: Floats) -> Bools:
 
 def _rare(gathered: Gathered) -> dict[str, Seqs]:
     """The rare words that were asked for, no names among them, and who has each."""
-    most = max(_FEW, _RARE_SHARE * gathered.memories)
+    few_of_all = min(_FEW, gathered.memories // _RARE_OF)
+    most = max(few_of_all, _RARE_SHARE * gathered.memories)
     stems = set(gathered.question.telling_words.values())
     found = {stem: gathered.having.get(stem) for stem in stems}
     return {stem: seqs for stem, seqs in found.items() if seqs is not None and len(seqs) <= most}
@@ -636,7 +644,7 @@ class ReadMemories:
             "about_named": float(self._about[:1].sum()) * self._named,
         }
 
-    def features(self, embedder: QuestionEmbedder | None = None) -> dict[str, float]:
+    def features(self, embedder: BuiltinEmbedder | None = None) -> dict[str, float]:
         """What they say, by what words mean where an embedder knows it."""
         if not self._texts:
             return self._nearest
@@ -655,7 +663,7 @@ class ReadMemories:
             "same_words": float((same @ share).max()),
         }
 
-    def _nearness(self, embedder: QuestionEmbedder) -> Floats:
+    def _nearness(self, embedder: BuiltinEmbedder) -> Floats:
         """How near each memory comes to each word that is asked for."""
         every = list(dict.fromkeys((*self._wanted, *chain(*self._texts))))
         places = {word: at for at, word in enumerate(every)}

@@ -294,12 +294,12 @@ def _recent(nodes: Sequence[Node], now: float) -> Floats:
 
 def only_asks(text: str) -> bool:
     """Whether somebody asked this, or wanted it done, reckoned or forgotten, and told nothing."""
-    if _TELLS_WHILE_ASKING.search(text):
-        return False
-    if len(text) < _SHORT and (_ASKS_UNMARKED.match(text) or _COMMAND.match(text)):
-        return True
-    if is_sum(text):
-        return True
+    unmarked = len(text) < _SHORT and (_ASKS_UNMARKED.match(text) or _COMMAND.match(text))
+    asks = unmarked or is_sum(text) or _asks_throughout(text)
+    return bool(asks) and not _TELLS_WHILE_ASKING.search(text)
+
+
+def _asks_throughout(text: str) -> bool:
     return _is_asked(text) and text.count("?") + text.count("\uff1f") >= len(sentences(text))
 
 

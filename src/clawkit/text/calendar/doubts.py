@@ -61,6 +61,7 @@ def _is_in_doubt(text: str, one: Named, day: date, quotes: list[tuple[int, int]]
     return (
         any(_before(kind).search(before) for kind in ("title", "weeks_on", "wished"))
         or any(_after(kind).match(after) for kind in ("street", "shifted", "feast_day"))
+        or (_before("forename").search(before) and _after("relation").match(after)) is not None
         or (_before("thought").search(before) and _after("was").match(after)) is not None
     )
 
@@ -117,8 +118,8 @@ def _whole(kind: str) -> re.Pattern[str]:
 
 
 def _flags(kind: str) -> re.RegexFlag:
-    """Titles and streets have capitals, which tell them from other words."""
-    return re.NOFLAG if kind in {"title", "street"} else re.IGNORECASE
+    """Titles, names and streets have capitals, which tell them from other words."""
+    return re.NOFLAG if kind in {"title", "street", "forename", "relation"} else re.IGNORECASE
 
 
 def _around(kind: str) -> str:
