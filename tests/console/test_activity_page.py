@@ -206,3 +206,28 @@ def test_a_hundred_thousand_records_stay_in_pages(
     expect(table).to_have_count(1)
     page.get_by_role("button", name="tool_7", exact=True).first.click()
     expect(page.get_by_role("dialog")).to_contain_text("/work/12345")
+
+
+def test_a_rule_in_the_address_that_is_no_number_filters_nothing(
+    page: Page, visitor: Visitor
+) -> None:
+    visitor.go("activity", "?rule=abc")
+    expect(page.locator("section[aria-label=Calls] tbody tr")).to_have_count(2)
+    page.get_by_label("Rule").fill("1")
+    expect(page.locator("section[aria-label=Calls] tbody tr")).to_have_count(1)
+    page.get_by_label("Rule").fill("-3")
+    expect(page.locator("section[aria-label=Calls] tbody tr")).to_have_count(1)
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_log_that_cannot_be_read_takes_no_other_page_away(
+    console: RunningConsole, visitor: Visitor
+) -> None:
+    place = audit_directory()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("no folder")
+    page = visitor.open(console.link, "approvals")
+    expect(page.locator("#connection")).to_have_text("Live")
+    page.get_by_role("link", name="Activity").click()
+    expect(page.get_by_role("alert").first).to_contain_text("audit.jsonl cannot be read")
+    expect(page.locator("#connection")).to_have_text("Live")

@@ -14,14 +14,21 @@ from typing import Any, Literal
 import pytest
 
 from clawkit.console.api import ApiError
-from clawkit.console.pages.approvals import ApprovalsDesk, PageAnswer, ScopeOf, Waiting, _about
+from clawkit.console.pages.approvals import (
+    ApprovalsDesk,
+    PageAnswer,
+    ScopeOf,
+    Waiting,
+    Which,
+    _about,
+)
 from clawkit.guard.approvals import Answer, answer_pending
 from clawkit.guard.approvals_view import SharedView
 from clawkit.guard.audit.reader import read, was_asked
 from clawkit.guard.audit.record import AuditEntry
 from clawkit.guard.locations import approvals_socket, audit_directory
 from tests.console.conftest import claw_home
-from tests.guard.approvals import question, until
+from tests.guard.approvals import Asking, question, until
 from tests.guard.guarded_server import Guarded, guarded
 from tests.guard.test_prompt_rules import ELICITS, POLICY, answer, deletions
 from tests.guard.test_prompts_in_a_view import send
@@ -225,3 +232,14 @@ def test_the_list_names_all_paths_or_none_and_spells_out_what_the_card_does(
     arguments: dict[str, Any], about: str
 ) -> None:
     assert _about(question(arguments=arguments)).startswith(about)
+
+
+@pytest.mark.usefixtures("claw_home")
+@pytest.mark.parametrize("by_server", [True, False])
+def test_a_question_of_the_server_itself_says_whose_words_they_are(by_server: bool) -> None:
+    with opened() as page:
+        asking = Asking(approvals_socket(), question(server="fi\nles", by_server=by_server))
+        words = page.desk.question(Which(page.waiting().id)).words
+        said = r"fi\nles asks its client for this: what follows are the words of that server."
+        assert words == (said if by_server else "")
+        asking.cancelled.end("withdrawn")

@@ -18,6 +18,7 @@ from tests.guard.approvals import until
 from tests.guard.guarded_server import Guarded, guarded
 from tests.guard.test_prompt_rules import POLICY as IMPATIENT
 from tests.guard.test_prompt_rules import deletions
+from tests.guard.test_stopped_processes import stopped
 from tests.processes import PATIENCE
 
 POLICY = IMPATIENT.replace("prompt_timeout = 20", f"prompt_timeout = {PATIENCE}")
@@ -222,7 +223,7 @@ def test_a_page_answers_what_a_terminal_holds(
             until(terminal.asks)
             allow(page, "Allow once")
             assert "result" in guard.receive()
-            assert terminal.asks() == ()
+            until(lambda: not terminal.asks())
             assert [one.how for one in terminal.ended()] == ["once"]
             terminal.close()
             until(lambda: has_view(approvals_socket()))
@@ -462,3 +463,88 @@ def test_a_call_is_shown_in_the_order_in_which_it_is_sent(page: Page, guard: Gua
         assert page.evaluate(ORDER, [box, words]) == words, box
     allow(page, "Deny")
     assert "error" in guard.receive()
+
+
+def test_a_no_replaces_a_yes_that_the_guard_has_not_confirmed(page: Page, guard: Guarded) -> None:
+    call(guard, 1)
+    once, deny = (
+        page.get_by_role("button", name=name, exact=True) for name in ("Allow once", "Deny")
+    )
+    expect(once).to_be_enabled()
+    with stopped(guard.process.pid):
+        once.click()
+        sent = "“Allow once” is sent, and its guard has not confirmed it yet; until it has, Deny"
+        expect(page.locator(".ask .note")).to_contain_text(sent)
+        expect(once).to_be_disabled()
+        deny.click()
+        expect(page.locator(".ask .note")).to_contain_text("“Deny” is sent")
+        expect(deny).to_be_disabled()
+    assert "a person said no" in guard.receive()["error"]["message"]
+    expect(page.get_by_text("files: denied in the console")).to_be_visible()
+    late = "This answer came too late; the call no longer waits: denied in the console."
+    expect(page.locator(".toast.bad")).to_contain_text(late)
+
+
+def test_a_page_whose_console_is_stopped_says_so_and_another_window_is_asked(
+    page: Page, guard: Guarded, console: RunningConsole
+) -> None:
+    with SharedView(approvals_socket()) as terminal:
+        call(guard, 1)
+        deny = page.get_by_role("button", name="Deny")
+        expect(deny).to_be_enabled()
+        until(terminal.asks)
+        with stopped(console.process.pid):
+            expect(page.locator("#connection")).to_contain_text("Not connected")
+            expect(deny).to_be_disabled()
+            until(lambda: terminal.asks() and has_view(approvals_socket()))
+            until(lambda: terminal.answer(terminal.asks()[0].id, "once"))
+            assert "result" in guard.receive()
+        expect(page.locator("#connection")).to_have_text("Live")
+        expect(page.get_by_text("No longer waits")).to_be_visible()
+
+
+def test_a_call_of_64_kb_is_read_in_a_dozen_parts_or_by_scrolling(
+    page: Page, guard: Guarded
+) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    words = " ".join(f"word{number}" for number in range(7400))
+    assert len(words) > 64_000
+    call(guard, 1, note=words)
+    once = page.get_by_role("button", name="Allow once")
+    clicks = 0
+    while once.is_disabled():
+        page.get_by_role("button", name="Read on").click()
+        page.wait_for_timeout(100)
+        clicks += 1
+    assert clicks <= 12
+    once.click()
+    assert "result" in guard.receive()
+    call(guard, 2, note=f"{words} again")
+    region = page.get_by_role("region", name="The whole call")
+    expect(region).to_contain_text("again")
+    expect(once).to_be_disabled()
+    region.focus()
+    while once.is_disabled():
+        page.keyboard.press("PageDown")
+        page.wait_for_timeout(100)
+
+
+def test_on_a_phone_a_message_covers_no_answer(page: Page, guard: Guarded) -> None:
+    page.set_viewport_size({"width": 390, "height": 700})
+    for number in (1, 2):
+        call(guard, number, f"/work/{number}")
+        expect(page.locator(".ask-item")).to_have_count(number)
+    deny = page.get_by_role("button", name="Deny")
+    expect(deny).to_be_enabled()
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    deny.click()
+    assert "error" in guard.receive()
+    expect(page.locator(".toast")).to_be_visible()
+    expect(page.get_by_role("region", name="The whole call")).to_contain_text("/work/2")
+    expect(deny).to_be_enabled()
+    toast = page.locator(".toast").bounding_box()
+    assert toast is not None
+    for answer in page.locator(".ask [data-answer]").all():
+        box = answer.bounding_box()
+        assert box is not None
+        assert box["y"] >= toast["y"] + toast["height"] or box["y"] + box["height"] <= toast["y"]

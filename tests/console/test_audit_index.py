@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from clawkit.console.audit_index import AuditIndex, RowFilter
+from clawkit.errors import AuditError
 from clawkit.guard.audit.log import AuditLog
 from clawkit.guard.audit.record import AuditRecord
 
@@ -86,6 +87,7 @@ def test_filters_choose(log: AuditLog, index: AuditIndex) -> None:
     assert names(index, tool="*_file") == ["write_file", "read_file"]
     assert names(index, tool="ARCH") == ["search"]
     assert names(index, server="web", decision="blocked", rule=2) == ["write_file"]
+    assert names(index, rule=0) == ["search", "read_file"]
     assert names(index, text="anna") == ["search"]
     assert names(index, since="1h") == names(index)
     assert names(index, everything=True)[0] == "notifications/progress"
@@ -137,3 +139,9 @@ def test_an_empty_log_is_no_error(index: AuditIndex) -> None:
     assert index.page(RowFilter(), 0, 50).rows == ()
     assert index.summary(RowFilter()).buckets == ()
     assert index.servers() == []
+
+
+def test_a_log_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "audit").write_text("no folder")
+    with pytest.raises(AuditError, match=r"audit.jsonl cannot be read: Not a directory"):
+        AuditIndex(tmp_path / "audit").refresh()

@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 from clawkit.assistant.memory.place import MemoryPlace, opened
 from clawkit.guard.locations import policy_file
 from clawkit.login import grants, people
+from clawkit.settings import settings
 from tests.claw import claw
 from tests.console.browser import RunningConsole, Visitor
 
@@ -181,3 +182,16 @@ def test_what_to_paste_starts_the_same_server_as_a_button_does(page: Page, curso
     page.get_by_role("button", name="Add assistant to Cursor").click()
     expect(page.get_by_role("button", name="Remove assistant from Cursor")).to_be_visible()
     assert servers(cursor)["openclaw"] == pasted
+
+
+def test_what_fails_of_the_page_leaves_the_clients_usable(
+    cursor: Path,  # noqa: ARG001 - it is there
+    visitor: Visitor,
+    console: RunningConsole,
+) -> None:
+    (settings().data / "beings.db").mkdir(parents=True)
+    page = visitor.open(console.link, "connect")
+    team = page.get_by_role("region", name="Others and your team")
+    expect(team.get_by_role("alert")).to_contain_text("beings.db")
+    card = page.get_by_role("article", name="Cursor")
+    expect(card.get_by_role("button", name="Guard files")).to_be_visible()

@@ -270,8 +270,9 @@ def test_a_token_is_shown_once_opens_the_being_and_is_revoked(
     dialog.get_by_role("button", name="Make it").click()
     secret = page.locator(".secret").inner_text()
     assert secret.startswith("brt_")
+    expect(page.locator("tbody tr")).to_contain_text("phone")  # drawn anew behind the dialog
     page.get_by_role("button", name="I have it").click()
-    expect(page.locator("tbody tr")).to_contain_text("phone")
+    expect(page.get_by_role("button", name="New token")).to_be_focused()
     assert secret not in page.content()
     assert "read-only" in claw("being", "token", "list", "assistant", code=0).stdout
     assert page.get_by_role("columnheader").all_inner_texts()[-1] == "Revoke"
@@ -331,3 +332,44 @@ def test_ten_thousand_memories_are_drawn_on_one_canvas_and_listed_in_pages(
     )
     page.keyboard.press("Enter")
     expect(page.get_by_label("The chosen memory")).to_contain_text("fact ")
+
+
+NAMES = """async () => {
+  const { showMap } = await import("/map.js");
+  const canvas = document.createElement("canvas");
+  canvas.style.cssText = "position: fixed; inset: 0; width: 600px; height: 400px";
+  document.body.append(canvas);
+  const write = CanvasRenderingContext2D.prototype.fillText;
+  const arc = CanvasRenderingContext2D.prototype.arc;
+  let names = [], points = [];
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    const half = this.measureText(text).width / 2;
+    names.push([x - half, y - 11, x + half, y + 3]);
+    return write.apply(this, arguments);
+  };
+  CanvasRenderingContext2D.prototype.arc = function (x, y) {
+    points.push([x, y]);
+    return arc.apply(this, arguments);
+  };
+  const topic = { id: "t", name: "Gardening", memories: 3, x: 5000, y: 5000 };
+  const all = [0, 0, 0];
+  const places = { x: [5000, 5050, 4950], y: [4600, 4590, 4610], topic: all, state: all };
+  const map = { total: 3, topics: [topic], ids: ["a", "b", "c"], ...places };
+  const drawn = showMap(canvas, map, { onOpen() {}, onPoint() {}, isDark: () => false });
+  drawn.take(map);
+  while (!names.length) {
+    points = [];
+    drawn.draw();
+    await new Promise((done) => setTimeout(done, 20));
+  }
+  CanvasRenderingContext2D.prototype.fillText = write;
+  CanvasRenderingContext2D.prototype.arc = arc;
+  canvas.remove();
+  const over = ([x, y]) => ([x0, y0, x1, y1]) => x > x0 && x < x1 && y > y0 && y < y1;
+  return points.filter((point) => names.some(over(point))).length;
+}"""
+
+
+def test_the_name_of_a_topic_lies_over_no_point(visitor: Visitor, console: RunningConsole) -> None:
+    page = visitor.open(console.link)
+    assert page.evaluate(NAMES) == 0

@@ -21,6 +21,8 @@ from tests.guard.approvals import PATIENCE, until
 _A_WHILE = 10.0
 """Seconds after which keys are typed again."""
 
+_GET_EXCLUSIVE = 0x80045440  # TIOCGEXCL of Linux, which Python does not name
+
 _IN_TERMINAL = """
 import os, sys
 os.close(os.open(os.ttyname(0), os.O_RDWR))
@@ -128,6 +130,10 @@ class Terminal:
         except subprocess.TimeoutExpired:
             return False
         return True
+
+    def is_exclusive(self) -> bool:
+        """Whether the system lets nobody else open it."""
+        return fcntl.ioctl(self._far, _GET_EXCLUSIVE, b"\0" * 4) != b"\0" * 4
 
     def is_given_back(self) -> bool:
         """Whether the terminal is as it was: mode, screen and cursor."""

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -24,10 +24,11 @@ from clawkit.guard.approvals import (
     Answer,
     answer_pending,
     ask_view,
+    has_view,
     pending,
     same_user,
 )
-from clawkit.guard.approvals_view import ApprovalsView
+from clawkit.guard.approvals_view import CAPACITY, ApprovalsView, SharedView
 from tests.guard.approvals import PATIENCE, Asking, asked, question, short_folder, until
 
 VIEW = """
@@ -368,6 +369,58 @@ def test_a_question_that_goes_on_speaking_is_dropped(view: ApprovalsView, socket
         until(lambda: not view.asks())
 
 
+def test_a_program_that_holds_lines_and_says_nothing_keeps_nobody_out(
+    view: ApprovalsView, socket: Path
+) -> None:
+    asking = asked(view, socket, question())
+    with ExitStack() as held:
+        for _ in range(2 * CAPACITY + 1):
+            end = held.enter_context(connected(socket))
+            end.sendall(b'{"version":')
+        until(lambda: [ask.id for ask in pending(socket) or []] == ["q1"])
+        assert answer_pending(socket, "q1", "once") == ""
+        assert asking.answer == "once"
+
+
+def test_a_view_that_has_many_connections_to_accept_is_waited_for(
+    view: ApprovalsView, socket: Path
+) -> None:
+    busy = threading.Timer(0.5, view._changing.release)
+    view._changing.acquire()
+    with ExitStack() as held:
+        with suppress(BlockingIOError):  # it has room for no more
+            while True:
+                held.enter_context(connected(socket))
+        busy.start()
+        assert has_view(socket)
+    busy.join()
+
+
+def test_the_answer_of_a_script_that_hung_up_before_it_was_read_is_none(
+    view: ApprovalsView, socket: Path
+) -> None:
+    """Its process lives on, so that nothing but the line tells."""
+    asking = asked(view, socket, question())
+    with view._changing, connected(socket) as end:
+        end.sendall(request(kind="answer", id="q1", answer="once"))
+    for _ in range(2):  # whatever came before these has been read by then
+        assert [ask.id for ask in pending(socket) or []] == ["q1"]
+    assert view.given() == {}
+    assert view.answer("q1", "deny")
+    assert asking.answer == "deny"
+
+
+@pytest.mark.parametrize("name", ["approvals.lock", "approvals.windows"])
+def test_a_link_in_the_place_of_a_lock_is_not_followed(socket: Path, name: str) -> None:
+    socket.parent.mkdir()
+    precious = socket.parent / "precious"
+    precious.write_text("all of it")
+    (socket.parent / name).symlink_to(precious)
+    with pytest.raises(PolicyError, match="cannot be used"), SharedView(socket):
+        pass
+    assert precious.read_text() == "all of it"
+
+
 def test_many_threads_ask_and_answer_at_once(socket: Path) -> None:
     with ApprovalsView(socket) as view:
         waiting = {f"q{n}": Asking(socket, question(f"q{n}")) for n in range(24)}
@@ -405,7 +458,11 @@ def test_an_open_view_is_idle(
 def connected(socket: Path) -> sockets.socket:
     end = sockets.socket(sockets.AF_UNIX)
     end.settimeout(PATIENCE)
-    end.connect(os.fspath(socket))
+    try:
+        end.connect(os.fspath(socket))
+    except OSError:
+        end.close()
+        raise
     return end
 
 

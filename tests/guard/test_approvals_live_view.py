@@ -275,3 +275,13 @@ def test_what_is_typed_ahead_answers_no_call_that_was_just_chosen(
     assert len(view.asks()) == 2
     screen.press("a", now + 4 * CALM)
     assert [ask.id for ask in view.asks()] == ["q0"]
+
+
+@pytest.mark.parametrize("by_server", [True, False])
+def test_a_question_of_the_server_itself_says_whose_words_they_are(
+    by_server: bool, view: ApprovalsView, socket: Path, screen: ApprovalsScreen
+) -> None:
+    asked(view, socket, question(server="fi\nles", by_server=by_server))
+    screen.refresh(0)
+    said = r"fi\nles asks its client for this: what follows are the words of that server."
+    assert (said in text_of(screen, width=200)) is by_server

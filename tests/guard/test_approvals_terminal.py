@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from time import sleep
 
 import pytest
 
+from clawkit.cli.approvals.live_view import REST
 from clawkit.guard.approvals import pending
 from tests.guard.approvals import Asking, question, short_folder, until
 from tests.guard.guarded_server import guarded
 from tests.guard.terminal import Terminal, terminal
 from tests.guard.test_prompts_in_a_view import send
+from tests.processes import PATIENCE
 
 COMMAND = (sys.executable, "-c", "from clawkit.cli.approvals.command import app; app()")
 KEYS = "a allow once"
@@ -297,3 +301,49 @@ def test_what_waits_goes_to_the_other_terminal_however_one_ends(
         second.shows("1 waiting", KEYS)
         second.type("a")
         assert asking.answer == "once"
+
+
+REPLIES = {
+    "size in characters": "\x1b[8;24;80t",
+    "size in pixels": "\x1b[4;480;640t",
+    "version": "\x1bP>|tmux 3\x1b\\",
+    "colour": "\x1b]11;rgb:aaaa/dddd/aaaa\x1b\\",
+    "title": "\x1b]la\x1b\\",
+    "settings": "\x1bP1$r0;1s\x1b\\",
+    "eight bits": "\x9b8;24;80t",
+    "in the middle of Alt": "\x1ba",
+}
+
+
+@pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES)
+def test_what_the_terminal_replies_to_another_program_answers_nothing(
+    screen: Terminal, socket: Path, reply: str
+) -> None:
+    """Whoever can write to the terminal can make it reply, and the reply comes as keys."""
+    asking = Asking(socket, question(servers=("files",)))
+    screen.shows(KEYS)
+    screen.type(reply)
+    sleep(2 * REST)
+    assert [ask.id for ask in pending(socket) or []] == ["q1"]
+    screen.type("d")
+    assert asking.answer == "deny"
+
+
+AS_ANYBODY = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(24, 19, 0, 0, 0)  # root goes without CAP_SYS_PTRACE, like others
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.mark.usefixtures("claw_home")
+def test_no_other_program_opens_the_terminal_or_the_memory_of_the_view() -> None:
+    with terminal(sys.executable, "-c", AS_ANYBODY, *COMMAND) as screen:
+        screen.shows("nothing waiting")
+        assert screen.is_exclusive()
+        look = ("sh", "-c", f"exec < /proc/{screen.process.pid}/mem")
+        command = (sys.executable, "-c", AS_ANYBODY, *look)
+        assert subprocess.run(command, check=False, timeout=PATIENCE).returncode != 0
+        screen.type("q")
+        assert screen.ends() == 0
+        assert not screen.is_exclusive()

@@ -12,13 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from clawkit.guard.approvals import VERSION, ask_view, pending
 from clawkit.guard.approvals_view import ApprovalsView
 from tests.claw import CLAW, claw
 from tests.guard.approvals import question, until
-from tests.guard.guarded_server import Guarded
+from tests.guard.guarded_server import Guarded, guarded
 from tests.guard.test_prompt_rules import POLICY
 from tests.guard.test_prompts_in_a_view import asked, send, socket, view
 from tests.processes import PATIENCE, StdioServer
@@ -54,6 +55,17 @@ def approve(how, path, place):
         command = (sys.executable, str(code), path, wanted.read_text())
         done = subprocess.run(command, env={{}}, start_new_session=True, capture_output=True)
         said.write_bytes(done.stdout)
+def kill_watchdog():
+    children = pathlib.Path(f"/proc/{{os.getppid()}}/task/{{os.getppid()}}/children")
+    for each in 3000 * [0]:
+        for pid in map(int, children.read_text().split()):
+            if b"claw-watch" in pathlib.Path(f"/proc/{{pid}}/cmdline").read_bytes():
+                os.kill(pid, 9)
+                return
+        time.sleep(0.01)
+if "CLAW_GUARDED" in os.environ and sys.argv[1] == "itself, once its watchdog is killed":
+    kill_watchdog()
+    os.execve(sys.executable, [sys.executable, sys.argv[0], "itself", *sys.argv[2:]], {{}})
 if "CLAW_GUARDED" in os.environ and sys.argv[1] == "itself, with a wiped environment":
     os.execve(sys.executable, [sys.executable, sys.argv[0], "itself", *sys.argv[2:]], {{}})
 threading.Thread(target=approve, args=sys.argv[1:4], daemon=True).start()
@@ -81,6 +93,7 @@ class SelfApproving(Guarded):
 WAYS = (
     "itself",
     "itself, with a wiped environment",
+    "itself, once its watchdog is killed",
     "a child that is gone",
     "a child with no environment, in a session of its own",
 )
@@ -128,6 +141,63 @@ def test_a_server_whose_own_guard_asks_nothing_answers_for_no_other(
         running.stop()
 
 
+ASK = """
+import os, socket, sys
+def ask(path, line):
+    end = socket.socket(socket.AF_UNIX)
+    end.connect(path)
+    end.sendall(line.encode() + b"\\n")
+    return end.makefile().readline()
+"""
+ASKING_SERVER = f"""{ASK}
+import pathlib, time
+path, line, said, how = sys.argv[1:5]
+if how == "orphan" and os.fork():
+    time.sleep(600)
+if how == "orphan":
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    time.sleep(0.5)  # its parent is gone by then
+    os.execve(sys.executable, [sys.executable, sys.argv[0], path, line, said, "alone"], {{}})
+pathlib.Path(said).write_text(ask(path, line))
+if how == "itself":
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("how", ["itself", "orphan"])
+def test_a_guarded_server_puts_no_question_before_a_person(
+    socket: Path, view: ApprovalsView, tmp_path: Path, how: str
+) -> None:
+    """Neither does what has left it: a guard adopts it, however early it went."""
+    server, said = tmp_path / "server.py", tmp_path / "said"
+    server.write_text(ASKING_SERVER)
+    policy = tmp_path / "policy.toml"
+    policy.write_text(POLICY)
+    fake = {"version": VERSION, "kind": "ask", "ask": msgspec.to_builtins(question())}
+    words = (sys.executable, str(server), str(socket), json.dumps(fake), str(said), how)
+    running = StdioServer(*CLAW, "proxy", "--policy", str(policy), "--", *words)
+    try:
+        until(lambda: said.exists() and said.read_text())
+        problem = json.loads(said.read_text())["problem"]
+        assert "a guarded server may not ask a person here" in problem
+        assert view.asks() == ()
+    finally:
+        running.stop()
+
+
+def test_a_guard_within_a_guarded_server_says_why_nobody_is_asked(
+    view: ApprovalsView, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAW_GUARDED", "1")
+    with guarded(tmp_path, POLICY) as running:
+        running.initialize()
+        send(running, 1)
+        assert "from within a guarded server" in running.receive()["error"]["message"]
+        assert view.asks() == ()
+
+
 def test_nobody_is_asked_in_a_view_whose_process_is_gone(socket: Path) -> None:
     with closing(sockets.socket(sockets.AF_UNIX)) as listening:
         socket.parent.mkdir(parents=True, exist_ok=True)
@@ -153,6 +223,35 @@ def test_nobody_is_asked_in_a_view_that_a_guarded_server_has_opened(socket: Path
         assert pending(socket) is None
         child.kill()
         child.wait(PATIENCE)
+
+
+IN_PTY = """
+import os, pathlib, pty, sys
+process, terminal = pty.fork()
+if not process:
+    kept = {"HOME": os.environ["HOME"], "CLAW_HOME": os.environ.get("CLAW_HOME", "")}
+    os.execve(sys.executable, [sys.executable, "-m", "clawkit", "approvals"], kept)
+shown = b""
+while b"\\n" not in shown and b"waiting" not in shown:
+    shown += os.read(terminal, 4096)
+pathlib.Path(sys.argv[1]).write_bytes(shown)
+sys.stdin.read()
+"""
+
+
+def test_a_guarded_server_opens_no_view_in_a_terminal_of_its_own(
+    socket: Path, tmp_path: Path
+) -> None:
+    policy, said = tmp_path / "policy.toml", tmp_path / "said"
+    policy.write_text(POLICY)
+    words = (sys.executable, "-c", IN_PTY, str(said))
+    running = StdioServer(*CLAW, "proxy", "--policy", str(policy), "--", *words)
+    try:
+        until(lambda: said.exists() and said.read_text())
+        assert "a guarded server may not answer for a person" in said.read_text()
+        assert not socket.exists()
+    finally:
+        running.stop()
 
 
 @pytest.mark.parametrize(

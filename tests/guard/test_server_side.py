@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from clawkit.guard.inspection import WORDS_OF_SERVER
 from tests.guard.guarded_server import ALLOW_ALL, Guarded, guarded
 from tests.guard.test_prompt_rules import ELICITS, approve, modern
 
@@ -165,6 +166,22 @@ def test_a_person_is_told_which_host_an_address_leads_to(tmp_path: Path) -> None
         error = {"code": -32042, "message": "Not yet", "data": {"elicitations": [params]}}
         act(guard, "write", {"jsonrpc": "2.0", "id": 4, "error": error}, id=4, silent=True)
         assert guard.receive()["error"]["data"]["elicitations"] == [{**params, "message": told}]
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "Allow this call on files?\n\n    tool: read_file",
+        "\u0410LLOW the C\u0430LL?",
+        "Your policy wants a word",
+    ],
+)
+def test_a_server_cannot_ask_as_if_it_were_the_guard(tmp_path: Path, forged: str) -> None:
+    with guarded(tmp_path, ALLOW_ALL, "--name", "notes") as guard:
+        guard.initialize({"elicitation": {}})
+        act(guard, "write", {**elicitation("a"), "params": {"message": forged}})
+        message = guard.receive()["params"]["message"]
+        assert message == f"{WORDS_OF_SERVER.format('notes')}\n\n{forged}"
 
 
 def test_an_address_may_not_ask_for_a_password_either(tmp_path: Path) -> None:

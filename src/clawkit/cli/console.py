@@ -38,6 +38,9 @@ def console(port: Port = None, no_open: NoOpen = False) -> None:
     refuse_guarded_servers()
     from clawkit.console.access import BY_RESTART, FROM_TERMINAL
     from clawkit.console.app import serve
+    from clawkit.system.processes import close_to_others
+
+    close_to_others()
 
     def announce(bound: int, access: ConsoleAccess) -> None:
         _greet(bound, access, opens=not no_open and has_screen())

@@ -1,12 +1,13 @@
 """The console's JSON API: parameters in, a value out, errors as one shape, values watched live.
 
-The functions behind a route are plain and may block: each call runs in a thread of its own.
+The functions behind a route are plain and may block: each call runs in a thread.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,14 +20,20 @@ from starlette.routing import Route
 from clawkit.errors import ClawError
 from clawkit.wire.http.endpoint import HttpRefusal, read_body
 from clawkit.wire.http.request_checks import read_headers
-from clawkit.wire.http.response import EVENT_HEADERS, KEEP_ALIVE
+from clawkit.wire.http.response import EVENT_HEADERS
 
 MAX_BODY = 4 * 1024 * 1024
 MOST_ROWS = 200
 """What a page shows of a list at once."""
 _TICK = 0.4
+_STILL_HERE = 2.0
+"""How often a page hears from the console at least: one that is stopped says nothing."""
+# Many more than asyncio's own, which calls that wait for a database server would soon all hold; and
+# unlike those, they are not waited for before what they wait for is closed.
+_THREADS = ThreadPoolExecutor(64, thread_name_prefix="console")
 
 P = TypeVar("P", bound=Struct)
+T = TypeVar("T")
 Look = Callable[[], object]
 """Gives the value that a topic has now; it is asked again and again."""
 
@@ -107,23 +114,38 @@ def watched(path: str, topics: Mapping[str, Look], stopping: asyncio.Event) -> R
 
 
 async def _changes(topics: Mapping[str, Look], stopping: asyncio.Event) -> AsyncGenerator[bytes]:
-    last: dict[str, bytes] = {}
-    silent = 0.0
-    while not stopping.is_set():
-        for name, look in topics.items():
-            value = await asyncio.to_thread(_looked, name, look)
-            if value != last.get(name):
-                last[name] = value
-                silent = 0.0
-                yield b"data: " + value + b"\n\n"
-        if silent > KEEP_ALIVE:
-            silent = 0.0
-            yield b": still here\n\n"
-        silent += _TICK
-        try:
-            await asyncio.wait_for(stopping.wait(), _TICK)
-        except TimeoutError:
-            continue
+    """Each topic is looked at on its own: one that takes long keeps no other back."""
+    changed: asyncio.Queue[bytes | None] = asyncio.Queue()
+    watching = [asyncio.create_task(_watch(name, look, changed)) for name, look in topics.items()]
+    watching.append(asyncio.create_task(_tell_end(stopping, changed)))
+    try:
+        while True:
+            try:
+                value = await asyncio.wait_for(changed.get(), _STILL_HERE)
+            except TimeoutError:
+                yield b": still here\n\n"
+                continue
+            if value is None:
+                return
+            yield b"data: " + value + b"\n\n"
+    finally:
+        for one in watching:
+            one.cancel()
+
+
+async def _watch(topic: str, look: Look, changed: asyncio.Queue[bytes | None]) -> None:
+    last = b""
+    while True:
+        value = await _in_thread(_looked, topic, look)
+        if value != last:
+            last = value
+            changed.put_nowait(value)
+        await asyncio.sleep(_TICK)
+
+
+async def _tell_end(stopping: asyncio.Event, changed: asyncio.Queue[bytes | None]) -> None:
+    await stopping.wait()
+    changed.put_nowait(None)
 
 
 def _looked(topic: str, look: Look) -> bytes:
@@ -141,8 +163,12 @@ def _converted(given: dict[str, Any], type: type[P]) -> P:
         raise ApiError(f"The request cannot be read: {error}") from None
 
 
+async def _in_thread(act: Callable[..., T], *arguments: object) -> T:
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, act, *arguments)
+
+
 async def _answered(parameters: P, answer: Callable[[P], object]) -> Response:
-    value = await asyncio.to_thread(answer, parameters)
+    value = await _in_thread(answer, parameters)
     return value if isinstance(value, Response) else json_response(value)
 
 

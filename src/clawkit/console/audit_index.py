@@ -82,7 +82,8 @@ class RowFilter(Struct, frozen=True):
     tool: str = ""
     """A glob, or a part of the name."""
     decision: str = ""
-    rule: int = 0
+    rule: int | None = None
+    """0: no rule decided."""
     since: str = ""
     text: str = ""
     everything: bool = False
@@ -100,7 +101,7 @@ class RowFilter(Struct, frozen=True):
                 and row.time >= since
                 and (not self.server or row.server == self.server)
                 and (not self.decision or _decided(row, self.decision))
-                and (not self.rule or row.rule == self.rule)
+                and (self.rule is None or row.rule == self.rule)
                 and (
                     not tool
                     or (fnmatchcase(row.name, tool) if glob else wanted_tool in row.name.lower())

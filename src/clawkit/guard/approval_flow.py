@@ -113,11 +113,12 @@ _WHY: dict[Answer, str] = {
     'open "claw approvals" in a terminal, or "claw console", and try again',
     "unclear": "what came back to the question is no answer of a person; try again, or open "
     '"claw approvals" in a terminal, or "claw console"',
+    "guarded": "it is asked about from within a guarded server, for which no person is asked",
     "full": 'too many questions wait in "claw approvals" already: answer those, and try again',
 }
 
 _SCRIPT_SAID_NO = "a script said no"
-_UNANSWERED: tuple[Answer, ...] = ("nobody", "closed", "full", "unclear")
+_UNANSWERED: tuple[Answer, ...] = ("nobody", "closed", "full", "unclear", "guarded")
 _ALLOWED_BY_NOW: dict[Answer, str] = {
     "before": "allowed by another answer",
     "policy": "the policy was changed, and allows it",
@@ -424,6 +425,7 @@ class ApprovalFlow:
             cancelled=Wait(),
             choices=offered if form and fits_form(((call, asked.rule),)) else REFERRED,
             owner=self,
+            by_server=asked.side == "server",
             covered=lambda: self._is_covered(asked, binding),
         )
 
@@ -484,6 +486,7 @@ class ApprovalFlow:
             local=self._judge.follows_links,
             each_call=held.rule.each_call,
             no_rule=policy.denies_below(held.rule),
+            by_server=held.by_server,
         )
 
         def decide(reply: ViewReply) -> EndNote:
@@ -492,8 +495,8 @@ class ApprovalFlow:
             if settlement is None:
                 return EndNote(token, held.cancelled.why)
             if settlement.refusal and reply.answer != "deny":
-                return EndNote(token, "refused", problem=settlement.refusal)
-            return EndNote(token, reply.answer or "refused")
+                return EndNote(token, "refused", problem=settlement.refusal, answer=reply.answer)
+            return EndNote(token, reply.answer or "refused", answer=reply.answer)
 
         def wait() -> None:
             answer = ask_view(approvals_socket(), ask, held.cancelled, decide) or "nobody"

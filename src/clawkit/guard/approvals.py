@@ -3,8 +3,9 @@
 The view listens on a unix socket; each connection carries one JSON line each way. A proxy's
 question stays open until its line comes back. The call waits in the proxy, so it is the proxy that
 decides whether an answer counts: in a second line it says how the question ended, by that answer or
-otherwise. A view that goes is no answer: the question is put to the next one, while a window is
-open that can become it. Whatever goes wrong on the way allows nothing.
+otherwise. Until it has said so, a line with a no may follow one that allows, and it is the no that
+counts. A view that goes, or whose place another one takes, is no answer: the question is put to the
+next one, while a window is open that can become it. Whatever goes wrong on the way allows nothing.
 """
 
 from __future__ import annotations
@@ -20,34 +21,37 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from clawkit.system.locks import try_lock
-from clawkit.system.watchdog import is_guarded, running_guards
+from clawkit.system.watchdog import in_guarded_server, is_guarded, running_guards
 
 if TYPE_CHECKING:
     import socket as sockets
 
     from clawkit.guard.pending_approvals import Wait
 
-VERSION = 4
+VERSION = 5
 LONGEST_PATH = 100
 LONGEST_REQUEST = 256 * 1024
 _LONGEST_REPLY = 16 * 1024 * 1024
 _PATIENCE = 5.0
+_LOOK_SECONDS = 1.5
+"""How long a window waits for what another one shows; it is asked again and again."""
 ANSWER_SECONDS = 10.0
 """How long a window waits until the proxy has said whether an answer counts."""
 _TICK = 0.1
+_BACKLOG_TICK = 0.01
 
 Answer = Literal["once", "session", "tool", "always", "deny"]
-Outcome = Answer | Literal["timeout", "withdrawn", "closed", "full", "unclear"]
+Outcome = Answer | Literal["timeout", "withdrawn", "closed", "full", "unclear", "guarded"]
 """What became of a question: an answer, or why there is none."""
 Source = Literal["page", "terminal", "form", "script"]
 """Where an answer was given: the console's page, a terminal, the client's form, or a script."""
 _WithoutAnswer = Literal["expired", "withdrawn", "form", "covered", "allowed"]
-End = Answer | _WithoutAnswer | Literal["refused", "elsewhere", "unknown"]
+End = Answer | _WithoutAnswer | Literal["refused", "elsewhere", "unknown", "silent"]
 """How a question ended, as its proxy says.
 
 With an answer, or one that was refused all the same; too late, or without anybody's answer; by its
-client's form; because another answer covers it, or the policy allows it by now. `elsewhere` and
-`unknown` are that the proxy did not say: before an answer, or after one was sent to it.
+client's form; because another answer covers it, or the policy allows it by now. The last three are
+that the proxy did not say: before an answer, after one was sent to it, or until its time was over.
 """
 
 
@@ -77,6 +81,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether an answer may count for this one call only."""
     no_rule: bool = False
     """Whether a rule for it would stand above one that denies, so that none is written."""
+    by_server: bool = False
+    """Whether it is the server that wants something of the client: then the words are its own."""
 
 
 class ViewRequest(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -91,6 +97,7 @@ class ViewRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     problem: str = ""
     """Why an answer that allows was refused."""
     answer: Answer | None = None
+    """What a person says, or the answer by which a question ended."""
     source: Source = "script"
     rule: str = ""
     """For "always": the rule that a person has read, which the proxy is to write."""
@@ -105,6 +112,8 @@ class EndNote(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where it was answered, if it was."""
     problem: str = ""
     """Why an answer that allows was refused."""
+    answer: Answer | None = None
+    """The answer by which it ended, if it did by one, also if that was refused."""
 
 
 class ViewReply(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -119,6 +128,8 @@ class ViewReply(msgspec.Struct, frozen=True, omit_defaults=True):
     counted: bool = False
     """Whether it was this window's answer that ended the question."""
     asks: tuple[Ask, ...] = ()
+    given: dict[str, Answer] = {}
+    """The answers that were sent to proxies which have not said yet whether they count."""
     ended: tuple[EndNote, ...] = ()
     problem: str = ""
 
@@ -139,15 +150,20 @@ def ask_view(
 
     `decide` gets an answer at once, and the view is told what it says. "closed" is that the last
     window went without an answer, "full" that no more questions are taken, "unclear" that what
-    came is none.
+    came is none, "guarded" that this process is of a guarded server, for which nobody is asked.
     """
+    if in_guarded_server():
+        return "guarded"
     asked = False
     while time.time() < ask.deadline:
+        place = place_of(path)
         connection = _connect(path, to_ask=True)
         if connection is not None:
             asked = True
             with connection:
-                outcome = _asked_on(connection, ask, wait, decide or _taken)
+                outcome = _asked_on(
+                    connection, ask, wait, decide or _taken, lambda at=place: place_of(path) == at
+                )
             if outcome is not None:
                 return outcome
         elif not has_window(path):
@@ -157,6 +173,15 @@ def ask_view(
         elif wait.wait(_TICK):
             return "withdrawn"
     return "timeout"
+
+
+def place_of(path: Path) -> tuple[int, int] | None:
+    """What tells the socket at a path from every other one that may come there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def has_view(path: Path) -> bool:
@@ -194,7 +219,7 @@ def pending(path: Path) -> list[Ask] | None:
 
 def look(path: Path) -> ViewReply | None:
     """What waits in a running view, and how the last ones ended; None when no view runs."""
-    return _request(path, ViewRequest(VERSION, "pending"))
+    return _request(path, ViewRequest(VERSION, "pending"), _LOOK_SECONDS)
 
 
 def answer_pending(path: Path, id: str, answer: Answer) -> str | None:
@@ -258,8 +283,7 @@ def _connect(path: Path, *, to_ask: bool = False) -> sockets.socket | None:
 
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with suppress(OSError):  # nobody listens there
-        connection.settimeout(_PATIENCE)
-        connection.connect(os.fspath(path))
+        _reach(connection, path)
         # A guarded server that listens there would answer for a person.
         if same_user(connection) and not is_guarded(
             peer_process(connection), running_guards() if to_ask else ()
@@ -269,6 +293,19 @@ def _connect(path: Path, *, to_ask: bool = False) -> sockets.socket | None:
     return None
 
 
+def _reach(connection: sockets.socket, path: Path) -> None:
+    """Connect; a view that has many connections to accept is waited for."""
+    connection.settimeout(_PATIENCE)
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return connection.connect(os.fspath(path))
+        except BlockingIOError:  # its backlog is full, which a time limit does not wait for
+            if time.monotonic() > until:
+                raise
+            time.sleep(_BACKLOG_TICK)
+
+
 def _request(path: Path, request: ViewRequest, patience: float = _PATIENCE) -> ViewReply | None:
     connection = _connect(path)
     if connection is None:
@@ -276,7 +313,7 @@ def _request(path: Path, request: ViewRequest, patience: float = _PATIENCE) -> V
     try:
         with connection:
             connection.sendall(_line(request))
-            line = _read_line(connection, time.time() + patience, None)
+            line = _read_line(connection, time.time() + patience)
         reply = msgspec.json.decode(line, type=ViewReply)
     except (OSError, UnicodeEncodeError, msgspec.DecodeError):
         return None
@@ -284,7 +321,11 @@ def _request(path: Path, request: ViewRequest, patience: float = _PATIENCE) -> V
 
 
 def _asked_on(
-    connection: sockets.socket, ask: Ask, wait: Wait | None, decide: Decide
+    connection: sockets.socket,
+    ask: Ask,
+    wait: Wait | None,
+    decide: Decide,
+    is_there: Callable[[], bool],
 ) -> Outcome | None:
     """What comes back to a question; None when the view goes, and nothing came."""
     try:
@@ -295,15 +336,17 @@ def _asked_on(
         return "unclear"
     try:
         connection.sendall(line)
-        line = _read_line(connection, ask.deadline, wait)
+        lines = _read_lines(connection, ask.deadline, wait, is_there)
     except OSError:
         return None
     if wait is not None and wait.is_set():
         return _told(connection, EndNote(ask.id, wait.why), "withdrawn")
-    if not line:
-        over = time.time() >= ask.deadline
-        return _told(connection, EndNote(ask.id, "expired"), "timeout") if over else None
-    reply, outcome = _read_reply(ask, line)
+    # A process that was stopped in between finds an answer for which it is too late.
+    if time.time() >= ask.deadline:
+        return _told(connection, EndNote(ask.id, "expired"), "timeout")
+    if not lines:
+        return None
+    reply, outcome = _read_reply(ask, lines)
     if reply is not None:
         return _told(connection, decide(reply), outcome)
     return outcome
@@ -311,51 +354,79 @@ def _asked_on(
 
 def _told(connection: sockets.socket, end: EndNote, outcome: Outcome) -> Outcome:
     """The same, once the view was told how the question ended, if it is still there."""
-    note = ViewRequest(VERSION, "ended", id=end.id, how=end.how, problem=end.problem)
+    note = ViewRequest(
+        VERSION, "ended", id=end.id, how=end.how, problem=end.problem, answer=end.answer
+    )
     with suppress(OSError, UnicodeEncodeError):
+        connection.settimeout(_PATIENCE)
         connection.sendall(_line(note))
     return outcome
 
 
 def _taken(reply: ViewReply) -> EndNote:
     assert reply.answer is not None
-    return EndNote(reply.id, reply.answer)
+    return EndNote(reply.id, reply.answer, answer=reply.answer)
 
 
-def _read_reply(ask: Ask, line: bytearray) -> tuple[ViewReply | None, Outcome]:
-    """An answer, and what it is; without one, why."""
+def _read_reply(ask: Ask, lines: list[bytes]) -> tuple[ViewReply | None, Outcome]:
+    """An answer, and what it is; without one, why. Among several it is the no that counts."""
     try:
-        reply = msgspec.json.decode(line, type=ViewReply)
+        replies = [msgspec.json.decode(line, type=ViewReply) for line in lines]
     except msgspec.DecodeError:
         return None, "unclear"
-    bound = (reply.version, reply.id, reply.digest) == (VERSION, ask.id, ask.digest)
-    if not bound or reply.answer is None:
-        return None, "unclear"
-    if reply.answer == "deny" and reply.problem:
-        return None, "full"
-    late = reply.answer == "deny" and time.time() >= ask.deadline
-    return (None, "timeout") if late else (reply, reply.answer)
+    for reply in replies:
+        bound = (reply.version, reply.id, reply.digest) == (VERSION, ask.id, ask.digest)
+        if not bound or reply.answer is None:
+            return None, "unclear"
+    reply = next((each for each in replies if each.answer == "deny"), replies[0])
+    assert reply.answer is not None
+    return (None, "full") if reply.answer == "deny" and reply.problem else (reply, reply.answer)
 
 
 def _line(request: ViewRequest) -> bytes:
     return msgspec.json.encode(request) + b"\n"
 
 
-def _read_line(connection: sockets.socket, deadline: float, wait: Wait | None) -> bytearray:
-    """One line without its end; empty when it did not come whole, in time, and wanted."""
-    line = bytearray()
-    while len(line) <= _LONGEST_REPLY and not (wait and wait.is_set()):
+def _read_line(connection: sockets.socket, deadline: float) -> bytes:
+    """One line; empty when it did not come whole and in time."""
+    lines = _read_lines(connection, deadline, None, lambda: True)
+    return lines[0] if lines else b""
+
+
+def _read_lines(
+    connection: sockets.socket, deadline: float, wait: Wait | None, is_there: Callable[[], bool]
+) -> list[bytes]:
+    """All lines that have come once one has; none when it did not come whole, in time, and wanted.
+
+    `is_there` is whether who speaks is still who is listened to.
+    """
+    received = bytearray()
+    while len(received) <= _LONGEST_REPLY and not (wait and wait.is_set()):
         left = deadline - time.time()
         if left <= 0:
             break
-        connection.settimeout(min(left, _TICK))
-        try:
-            part = connection.recv(64 * 1024)
-        except TimeoutError:
+        part = _received(connection, min(left, _TICK))
+        if part is None:
+            if not is_there():
+                break
             continue
-        line += part
-        if part.endswith(b"\n"):
-            return line
+        received += part
+        if received.endswith(b"\n"):
+            return bytes(received).split(b"\n")[:-1]
         if not part:
             break
-    return bytearray()
+    return []
+
+
+def _received(connection: sockets.socket, seconds: float) -> bytes | None:
+    """All that has come; nothing at the end, and None when nothing came in so many seconds."""
+    connection.settimeout(seconds)
+    try:
+        received = bytearray(connection.recv(64 * 1024))
+    except TimeoutError:
+        return None
+    connection.setblocking(False)
+    with suppress(BlockingIOError):
+        while received and (more := connection.recv(64 * 1024)):
+            received += more
+    return bytes(received)

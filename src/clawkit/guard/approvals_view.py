@@ -2,8 +2,9 @@
 
 Several windows can share it: a terminal, the console, another terminal. One process has the view,
 and the others reach it there. The first answer to a question is sent to its proxy, and counts once
-the proxy has said so: the call may have been decided there meanwhile. When the process that has the
-view ends, however it does, another one takes its place, and what waited there is asked here.
+the proxy has said so: the call may have been decided there meanwhile. Until then a no replaces it.
+When the process that has the view ends, however it does, or is stopped and answers nothing, another
+one takes its place, and what waited there is asked here.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from clawkit.guard.approvals import (
     has_window,
     look,
     peer_process,
+    place_of,
     same_user,
     send_answer,
     unusable,
@@ -56,6 +58,8 @@ _PATIENCE = 5.0
 _TICK = 1.0
 _GRACE = 1.0
 """How long after its deadline a question is kept, because its proxy says how it ended."""
+_SILENCE = 1.5
+"""How long the process that has the view may be silent until another takes its place."""
 _RETURN = 3.0
 """How long the proxies of a view that went have to put their questions to the next one."""
 
@@ -69,6 +73,8 @@ class Ended(msgspec.Struct, frozen=True):
     """Where it was answered, if it was."""
     problem: str = ""
     """Why an answer that allows was refused."""
+    answer: Answer | None = None
+    """The answer by which it ended, if it did by one, also if that was refused."""
 
 
 def policy_of(ask: Ask) -> Path:
@@ -82,6 +88,9 @@ def is_whole(ask: Ask) -> bool:
 
 
 GUARDED = "a guarded server may not answer for a person: use a terminal of your own"
+GUARDED_ASKS = "a guarded server may not ask a person here: it is its guard that asks"
+BY_SERVER = "{} asks its client for this: what follows are the words of that server."
+"""What to say of a question that a server wants to put to its client."""
 EACH_CALL = "the rule that asks wants to be asked about each such call"
 """Why an answer may not reach further than the call."""
 Scope = Literal["folder", "tool", "call"]
@@ -147,13 +156,14 @@ ENDS: dict[End, str] = {
     "always": "allowed always",
     "deny": "denied",
     "refused": "allowed, and refused all the same",
-    "expired": "denied: nobody answered in time",
+    "expired": "denied, because nobody answered in time",
     "withdrawn": "withdrawn by its client, not run",
     "form": "answered in its client",
     "covered": "allowed by another answer",
     "allowed": "allowed by the policy, which has changed",
     "elsewhere": "answered or withdrawn elsewhere",
     "unknown": "its guard ended before it said what became of it",
+    "silent": "its time is over, and its guard has not said what became of it; `claw log` will",
 }
 """How a question ended, in words."""
 _SOURCES: dict[Source | None, str] = {
@@ -186,6 +196,15 @@ class _Connection:
             if last:
                 self.end.shutdown(socket.SHUT_RDWR)
 
+    def is_open(self) -> bool:
+        """Whether the other end has not hung up."""
+        try:
+            return self.end.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
 
 class _Question:
     """A question that waits here; without a connection its proxy is yet to ask again."""
@@ -193,18 +212,23 @@ class _Question:
     def __init__(self, ask: Ask, connection: _Connection | None = None) -> None:
         self.ask = ask
         self.connection = connection
-        self.given: ViewReply | None = None
-        """The first answer to it, which only its proxy can make count."""
+        self.given: list[ViewReply] = []
+        """What was answered, which only its proxy can make count; after a yes, perhaps a no."""
 
-    def give(self) -> None:
-        """Send the answer, if there is one and somebody to send it to."""
-        if self.given is not None and self.connection is not None:
-            self.connection.send(self.given, last=False)
+    def takes(self, answer: Answer) -> bool:
+        """Whether an answer can still be given: the first, or a no after one that allows."""
+        said = [given.answer for given in self.given]
+        return not said or (answer == "deny" and "deny" not in said)
 
-    def ended(self, how: End, problem: str = "") -> Ended:
-        given = self.given
-        ours = given is not None and how in (given.answer, "refused")
-        return Ended(self.ask, how, given.source if given and ours else None, problem)
+    def send(self, *answers: ViewReply) -> None:
+        """Send answers, if there is somebody to send them to."""
+        if self.connection is not None:
+            for given in answers:
+                self.connection.send(given, last=False)
+
+    def ended(self, how: End, problem: str = "", answer: Answer | None = None) -> Ended:
+        ours = next((one for one in self.given if answer and one.answer == answer), None)
+        return Ended(self.ask, how, ours.source if ours else None, problem, answer)
 
 
 class _Answering(msgspec.Struct, frozen=True):
@@ -213,6 +237,7 @@ class _Answering(msgspec.Struct, frozen=True):
     connection: _Connection
     id: str
     given: ViewReply | None
+    answer: Answer
     until: float
 
 
@@ -233,6 +258,7 @@ class ApprovalsView:
         self._selector = selectors.DefaultSelector()
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._lock = -1
+        self._place: tuple[int, int] | None = None
 
     denies_when_closed: bool = True
 
@@ -250,11 +276,11 @@ class ApprovalsView:
             reason = f"a view is already open in process {owner}: answer there, or quit it first"
             raise PolicyError(os.fspath(self._path), 0, reason)
 
-    def try_open(self) -> bool:
-        """The same; False while another process has the view."""
+    def try_open(self, *, take_over: bool = False) -> bool:
+        """The same; False while another process has the view, unless its place is to be taken."""
         if problem := unusable(self._path):
             raise PolicyError(os.fspath(self._path), 0, problem)
-        lock = _take_lock(self._path)
+        lock = _take_lock(self._path, take_over=take_over)
         if lock is None:
             return False
         self._lock = lock
@@ -263,6 +289,7 @@ class ApprovalsView:
         except PolicyError:
             os.close(self._lock)
             raise
+        self._place = place_of(self._path)
         self._wake, self._woken = socket.socketpair()
         self._selector.register(self._door, selectors.EVENT_READ)
         self._selector.register(self._woken, selectors.EVENT_READ)
@@ -277,17 +304,31 @@ class ApprovalsView:
         with self._changing:
             self._closing = True
             self._changed.notify_all()
-        self._path.unlink(missing_ok=True)
+        if self.is_in_place():
+            self._path.unlink(missing_ok=True)
         self._wake.send(b"x")
         self._thread.join()
         for end in (self._door, self._wake, self._woken):
             end.close()
         os.close(self._lock)
 
+    def is_in_place(self) -> bool:
+        """Whether guards still ask here: another window may have taken over from a stopped one."""
+        return place_of(self._path) == self._place
+
     def asks(self) -> tuple[Ask, ...]:
         """What waits for an answer, in the order of asking."""
         with self._changing:
             return tuple(sorted((one.ask for one in self._questions.values()), key=_asked_at))
+
+    def given(self) -> dict[str, Answer]:
+        """The answers that were sent to guards which have not said yet whether they count."""
+        with self._changing:
+            found: dict[str, Answer] = {}
+            for id, one in self._questions.items():
+                if one.given and (answer := one.given[-1].answer) is not None:
+                    found[id] = answer
+            return found
 
     def ended(self) -> tuple[Ended, ...]:
         """The last questions that were answered or went away, oldest first."""
@@ -299,6 +340,8 @@ class ApprovalsView:
     ) -> bool:
         """Answer a question; whether it is this answer that ended it, as its proxy says."""
         given = self._give(id, answer, rule, source)
+        if given is None and answer != "deny" and id in self._questions:
+            return False  # another answer is on its way
         with self._changed:
             self._changed.wait_for(
                 lambda: self._closing or id not in self._questions, ANSWER_SECONDS
@@ -309,35 +352,41 @@ class ApprovalsView:
         """Send an answer to the proxy; None where nobody waits for it, or there is one already."""
         with self._changing:
             question = self._questions.get(id)
-            if question is None or question.given is not None:
+            if question is None or not question.takes(answer) or not self.is_in_place():
                 return None
-            question.given = ViewReply(
+            given = ViewReply(
                 VERSION, id, question.ask.digest, answer=answer, source=source, rule=rule
             )
-            question.give()
-            return question.given
+            question.given.append(given)
+            question.send(given)
+            return given
 
     def _end_of(self, id: str) -> Ended | None:
         return next((end for end in reversed(self.ended()) if end.ask.id == id), None)
 
-    def _finish(self, id: str, how: End, problem: str = "") -> _Question | None:
+    def _finish(
+        self, id: str, how: End, problem: str = "", answer: Answer | None = None
+    ) -> _Question | None:
         """Take a question out of the list; None if it is no longer there."""
         with self._changing:
             question = self._questions.pop(id, None)
             if question is not None:
-                self._ended.append(question.ended(how, problem))
+                self._ended.append(question.ended(how, problem, answer))
                 self._changed.notify_all()
             return question
 
     def _listen(self) -> None:
-        while not self._closing:
+        while not self._closing and self.is_in_place():
             for key, _ in self._selector.select(self._patience()):
                 if key.fileobj is self._door:
                     self._accept()
-                elif isinstance(key.data, _Connection):
+                elif isinstance(key.data, _Connection) and key.data.end.fileno() >= 0:
                     self._receive(key.data)
             self._expire()
             self._reply_to_answers()
+        with self._changing:
+            self._closing = True
+            self._changed.notify_all()
         for connection in self._connections():
             self._drop(connection)
         self._selector.close()
@@ -355,16 +404,23 @@ class ApprovalsView:
         self._give_up_expected()
         over = time.time() - _GRACE
         for ask in self.asks():
-            if ask.deadline <= over and (question := self._finish(ask.id, "expired")) is not None:
+            if ask.deadline > over:
+                continue
+            how: End = "silent" if ask.id in self.given() else "expired"
+            if (question := self._finish(ask.id, how)) is not None:
                 reply = ViewReply(VERSION, id=ask.id, digest=ask.digest, answer="deny")
                 if question.connection is not None:
                     question.connection.send(reply)
-        silent = time.monotonic() - _PATIENCE
-        answering = [one.connection for one in self._answering]
-        for connection in self._connections():
-            waits = connection.ask or connection in answering
-            if not waits and connection.opened < silent:
+        since = time.monotonic() - _PATIENCE
+        for connection in self._silent():
+            if connection.opened < since:
                 self._drop(connection)
+
+    def _silent(self) -> list[_Connection]:
+        """Those that have not said yet what they want, the oldest first."""
+        answering = [one.connection for one in self._answering]
+        found = [one for one in self._connections() if not one.ask and one not in answering]
+        return sorted(found, key=lambda one: one.opened)
 
     def _give_up_expected(self) -> None:
         """What did not come back in time was answered, or is over, unseen by us."""
@@ -379,19 +435,27 @@ class ApprovalsView:
             end, _ = self._door.accept()
         except OSError:  # it was gone before it was let in
             return
+        if len(self._connections()) >= _CONNECTIONS and (silent := self._silent()):
+            self._drop(silent[0])  # a program that only holds lines keeps nobody out
         if len(self._connections()) < _CONNECTIONS and same_user(end):
             end.setblocking(False)
             self._selector.register(end, selectors.EVENT_READ, _Connection(end))
         else:
             end.close()
 
-    def _drop(self, connection: _Connection, how: End | None = None, problem: str = "") -> None:
+    def _drop(
+        self,
+        connection: _Connection,
+        how: End | None = None,
+        problem: str = "",
+        answer: Answer | None = None,
+    ) -> None:
         self._selector.unregister(connection.end)
         connection.end.close()
         question = self._questions.get(connection.ask)
         if question is not None and question.connection is connection and not self._closing:
-            unsaid = "withdrawn" if question.given is None else "unknown"
-            self._finish(connection.ask, how or _lapsed(question.ask, unsaid), problem)
+            unsaid = "unknown" if question.given else _lapsed(question.ask)
+            self._finish(connection.ask, how or unsaid, problem, answer)
 
     def _receive(self, connection: _Connection) -> None:
         try:
@@ -420,15 +484,17 @@ class ApprovalsView:
         if request.version != VERSION:
             text = f"this view speaks version {VERSION}, not {request.version}: start it anew"
             connection.send(ViewReply(VERSION, problem=text))
+        elif self._is_guarded(connection, thoroughly=request.kind != "pending"):
+            asks = request.kind == "ask"
+            connection.send(ViewReply(VERSION, problem=GUARDED_ASKS if asks else GUARDED))
         elif request.kind == "ask" and request.ask is not None:
             self._take(request.ask, connection)
-        elif self._is_guarded(connection, answers=request.kind == "answer"):
-            connection.send(ViewReply(VERSION, problem=GUARDED))
         elif request.kind == "answer" and request.answer is not None:
             self._answer_for(connection, request, request.answer)
         elif request.kind == "pending":
             notes = tuple(map(_note_of, self.ended()))
-            connection.send(ViewReply(VERSION, asks=self.asks(), ended=notes))
+            reply = ViewReply(VERSION, asks=self.asks(), given=self.given(), ended=notes)
+            connection.send(reply)
         else:
             connection.send(ViewReply(VERSION, problem=f"incomplete: {request.kind}"))
 
@@ -444,7 +510,7 @@ class ApprovalsView:
                 connection.received.clear()
                 question = self._questions.setdefault(ask.id, _Question(ask))
                 question.ask, question.connection = ask, connection
-                question.give()
+                question.send(*question.given)
                 return
         if full:
             problem = f"{self._capacity} questions wait already"
@@ -453,10 +519,10 @@ class ApprovalsView:
             reply = ViewReply(VERSION, problem=f"the question {ask.id!r} waits already")
         connection.send(reply)
 
-    def _is_guarded(self, connection: _Connection, *, answers: bool) -> bool:
+    def _is_guarded(self, connection: _Connection, *, thoroughly: bool) -> bool:
         """Whether a guarded server, or what it started, is at the other end."""
         # Windows look many times a second, and to find every guard takes milliseconds.
-        guards = running_guards() if answers else ()
+        guards = running_guards() if thoroughly else ()
         return is_guarded(peer_process(connection.end), guards)
 
     def _wants_each_call(self, id: str) -> bool:
@@ -474,9 +540,12 @@ class ApprovalsView:
         if problem:
             connection.send(ViewReply(VERSION, problem=problem))
             return
+        if not connection.is_open():
+            return  # what nobody waits for any more is no answer
         given = self._give(id, answer, request.rule, request.source)
-        until = time.monotonic() + ANSWER_SECONDS
-        self._answering.append(_Answering(connection, id, given, until))
+        waits = given is not None or answer == "deny"
+        until = time.monotonic() + (ANSWER_SECONDS if waits else 0)
+        self._answering.append(_Answering(connection, id, given, answer, until))
 
     def _reply_to_answers(self) -> None:
         """Tell other processes what became of their answers, as far as it is known."""
@@ -488,25 +557,60 @@ class ApprovalsView:
             end = self._end_of(one.id)
             counted = _counts(one.given, end)
             notes = () if end is None else (_note_of(end),)
-            problem = "" if counted and end and not end.problem else not_counted(end)
-            reply = ViewReply(VERSION, counted=counted, ended=notes, problem=problem)
+            sent = self.given().get(one.id)
+            done = counted and end and not end.problem
+            problem = "" if done else not_counted(end, one.answer, sent)
+            on_its_way: dict[str, Answer] = {one.id: sent} if sent else {}
+            reply = ViewReply(
+                VERSION, counted=counted, given=on_its_way, ended=notes, problem=problem
+            )
             one.connection.send(reply)
 
 
-def not_counted(end: Ended | None) -> str:
-    """What to tell somebody whose answer is not what became of the call."""
-    if end is None:
-        return "the answer is sent, and its guard has not replied yet: see what becomes of it"
-    return f"it no longer waits: {in_words(end)}"
+def not_counted(end: Ended | None, answer: Answer, sent: Answer | None) -> str:
+    """What to tell somebody whose answer is not what became of the call; `sent` is what was sent.
+
+    It is the same in every window and for scripts.
+    """
+    if end is not None and end.how == "refused" and end.answer == answer:
+        return in_words(end)
+    if end is not None:
+        return f"this answer came too late; the call no longer waits: {in_words(end)}"
+    if sent is None:
+        return "this answer was not given, because no window took it; try again"
+    return (
+        unconfirmed(sent) if sent == answer else f"this answer was not given; {unconfirmed(sent)}"
+    )
+
+
+def unconfirmed(sent: Answer) -> str:
+    """What to say of a call to which an answer was sent, while its guard is silent."""
+    still = "" if sent == "deny" else "; until it has, Deny still counts"
+    return f"“{SAID[sent]}” is sent, and its guard has not confirmed it yet{still}"
+
+
+SAID: dict[Answer, str] = {
+    "once": "Allow once",
+    "session": "Allow for this session",
+    "tool": "Allow this tool for this session",
+    "always": "Allow always",
+    "deny": "Deny",
+}
+"""The answers, as they are called."""
+
+
+def sentence(text: str) -> str:
+    """The same words as a sentence of their own."""
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _counts(given: ViewReply | None, end: Ended | None) -> bool:
     """Whether a question ended by this answer, even if the call was refused for another reason."""
-    return given is not None and end is not None and end.how in (given.answer, "refused")
+    return given is not None and end is not None and end.answer == given.answer
 
 
 def _note_of(end: Ended) -> EndNote:
-    return EndNote(end.ask.id, end.how, end.source, end.problem)
+    return EndNote(end.ask.id, end.how, end.source, end.problem, end.answer)
 
 
 def _asked_at(ask: Ask) -> float:
@@ -518,13 +622,13 @@ def _lapsed(ask: Ask, how: End = "withdrawn") -> End:
     return "expired" if ask.deadline <= time.time() else how
 
 
-def _why_ended(line: bytearray) -> tuple[End | None, str]:
+def _why_ended(line: bytearray) -> tuple[End | None, str, Answer | None]:
     """Why a proxy no longer asks, if it says so before it hangs up."""
     with suppress(msgspec.DecodeError, RecursionError):
         request = msgspec.json.decode(line, type=ViewRequest)
         if request.kind == "ended":
-            return request.how, request.problem
-    return None, ""
+            return request.how, request.problem, request.answer
+    return None, "", None
 
 
 def join_windows(path: Path) -> int:
@@ -538,10 +642,21 @@ def join_windows(path: Path) -> int:
     return lock
 
 
-def _take_lock(path: Path) -> int | None:
-    """The lock that a view holds while it lives, beside its socket; None if another has it."""
-    lock = _lock_file(_lock_of(path))
+def _take_lock(path: Path, *, take_over: bool = False) -> int | None:
+    """The lock that a view holds while it lives, beside its socket; None if another has it.
+
+    A process that is stopped keeps its lock: to take over is to put another file in its place.
+    """
+    file = _lock_of(path)
+    made = file.with_suffix(f".{os.getpid()}-{threading.get_ident()}") if take_over else file
+    lock = _lock_file(made)
     if not try_lock(lock):
+        os.close(lock)
+        return None
+    if take_over:
+        made.replace(file)
+    found = os.fstat(lock)
+    if place_of(file) != (found.st_dev, found.st_ino):  # another one was quicker
         os.close(lock)
         return None
     os.ftruncate(lock, 0)
@@ -557,7 +672,8 @@ def _lock_file(file: Path) -> int:
     try:
         make_private(file.parent)
         file.parent.chmod(0o700)
-        return os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+        # What is written there must not go where a link leads.
+        return os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise PolicyError(os.fspath(file.parent), 0, f"cannot be used: {error}") from error
 
@@ -597,6 +713,8 @@ class View(Protocol):
 
     def ended(self) -> tuple[Ended, ...]: ...
 
+    def given(self) -> dict[str, Answer]: ...
+
     def answer(self, id: str, answer: Answer, *, rule: str = "") -> bool: ...
 
 
@@ -610,6 +728,8 @@ class SharedView:
         self._own: ApprovalsView | None = None
         self._window = -1
         self._known: dict[str, Ask] = {}
+        self._given: dict[str, Answer] = {}
+        self._silent_since: float | None = None
         self._ended: deque[Ended] = deque(maxlen=_REMEMBERED)
         self._changing = threading.RLock()
 
@@ -643,6 +763,7 @@ class SharedView:
         """What waits for an answer, oldest first. Raises PolicyError where no view can be."""
         with self._changing:
             self._join()
+            self._retire()
             if self._own is None:
                 found = look(self._path)
                 if found is not None:
@@ -656,12 +777,18 @@ class SharedView:
         with self._changing:
             return (*self._ended, *(self._own.ended() if self._own is not None else ()))
 
+    def given(self) -> dict[str, Answer]:
+        """The answers that were sent to guards which have not said yet whether they count."""
+        with self._changing:
+            return self._given if self._own is None else self._own.given()
+
     def answer(self, id: str, answer: Answer, *, rule: str = "") -> bool:
         """Answer a question; whether it is this answer that ended it. `ended` says how it did.
 
         "always" is for a rule that a person has read: the proxy writes it, if the answer counts.
         """
         with self._changing:
+            self._retire()
             own, ask = self._own, self._known.get(id)
         if own is not None:
             return own.answer(id, answer, rule=rule, source=self._source)
@@ -669,6 +796,7 @@ class SharedView:
         if reply is None:
             return False
         with self._changing:
+            self._given = {**self._given, **reply.given}
             if ask is not None and reply.ended and self._known.pop(id, None) is not None:
                 self._ended.append(_ended_by(ask, reply.ended[0]))
         return reply.counted
@@ -687,14 +815,30 @@ class SharedView:
             self._window = -1
 
     def _open(self) -> None:
-        """Have the view, unless another process was quicker; who asked in the last one returns."""
+        """Have the view, unless another process has it; who asked in the last one returns.
+
+        One that has it and is silent, because it is stopped or is none, has it no longer.
+        """
+        now = time.monotonic()
+        self._silent_since = self._silent_since or now
         view = ApprovalsView(self._path, expected=self._known.values())
-        if view.try_open():
+        if view.try_open(take_over=now - self._silent_since >= _SILENCE):
             self._own = view
             self._known = {}
+            self._silent_since = None
+
+    def _retire(self) -> None:
+        """Go on as one of the others, if one of them has taken over while this was stopped."""
+        if self._own is not None and not self._own.is_in_place():
+            self._own.close()
+            self._known = {ask.id: ask for ask in self._own.asks()}
+            self._ended.extend(self._own.ended())
+            self._own = None
 
     def _note(self, found: ViewReply) -> tuple[Ask, ...]:
         """Remember what waits in the other process, and what of it waits no longer."""
+        self._silent_since = None
+        self._given = found.given
         now = {ask.id: ask for ask in found.asks}
         notes = {note.id: note for note in found.ended}
         for id, ask in self._known.items():
@@ -710,4 +854,4 @@ class SharedView:
 
 
 def _ended_by(ask: Ask, note: EndNote) -> Ended:
-    return Ended(ask, note.how, note.source, note.problem)
+    return Ended(ask, note.how, note.source, note.problem, note.answer)

@@ -50,6 +50,7 @@ Answer = Literal[
     "closed",
     "full",
     "unclear",
+    "guarded",
     "elsewhere",
 ]
 """What a person said.
@@ -59,7 +60,8 @@ Answer = Literal[
 an answer to another question covers this one, `policy` that the policy has changed and allows it,
 `elsewhere` that they decide in `claw approvals`. `dismissed` is that the form was closed without an
 answer, `withdrawn` that who called no longer waits for it, `nobody` that there was nobody to ask,
-`closed` that they went without an answer, `unclear` that what came is none.
+`closed` that they went without an answer, `unclear` that what came is none, `guarded` that it is
+asked about from within a guarded server.
 """
 
 
@@ -176,6 +178,8 @@ class HeldMessage(Struct, frozen=True):
     """What a form in the client offers, perhaps no more than `claw approvals`."""
     owner: object
     """Whoever asks: equal calls of others are asked about for themselves."""
+    by_server: bool
+    """Whether it is the server that wants something of the client."""
     covered: Callable[[], Literal["", "before", "policy"]]
     """Whether it is allowed by now: by another answer, or by the policy."""
 

@@ -7,11 +7,13 @@ import os
 import secrets
 import shutil
 import subprocess
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 
 _MARK = "CLAW_GUARDED"
 _NAME = "claw-watch"
+_GUARD = "claw-guard"
+_LOOKS = 5
 _SCRIPT = """
 started() {
     for each in $(cat /proc/"$1"/task/*/children); do echo "$each"; started "$each"; done
@@ -31,21 +33,32 @@ kill -s KILL -- $found $(all "$1")
 
 
 def in_guarded_server() -> bool:
-    """Whether this process was started by a guarded server, as far as its environment tells."""
-    return bool(os.environ.get(_MARK))
+    """Whether this process was started by a guarded server: by its environment or its parents."""
+    return bool(os.environ.get(_MARK)) or is_guarded(os.getpid())
+
+
+def name_as_guard() -> None:
+    """Take the name by which a guard is known among the parents of what its server starts.
+
+    Its watchdog can be killed by the server; this name only the guard itself can change.
+    """
+    with contextlib.suppress(OSError):  # there is no /proc
+        Path("/proc/self/comm").write_text(_GUARD)
 
 
 def is_guarded(pid: int, guards: Container[int] = ()) -> bool:
     """Whether a process is a guarded server or of one: by the mark, or by its parents.
 
-    One that is gone may have been: a socket outlives whoever connected it. False where there is no
-    /proc, and for one that has left its parents and wiped its environment.
+    One that is gone may have been: a socket outlives whoever connected it. So may one whose parents
+    keep going while they are looked at. False where there is no /proc, and for one that has left
+    its parents and wiped its environment.
     """
     if not pid or not _is_there(os.getpid()):
         return False
-    parents = list(_parents(pid))
+    parents = parents_of(pid)
     return (
-        any(parent in guards for parent in parents)
+        parents is None
+        or any(parent in guards or _is_named_guard(parent) for parent in parents)
         or any(map(_is_marked, {pid, *parents, *_leaders(pid)}))
         or not _is_there(pid)
     )
@@ -74,11 +87,37 @@ def _words(pid: int) -> list[bytes]:
         return []
 
 
-def _parents(pid: int) -> Iterator[int]:
-    seen = {pid, 0}
-    while (pid := _stat(pid)[0]) not in seen:
-        seen.add(pid)
-        yield pid
+def parents_of(pid: int, parent_of: Callable[[int], int | None] | None = None) -> list[int] | None:
+    """The parents of a process up to the first of all; None where one was gone at each look.
+
+    What has lost its parent has another one, a guard perhaps, which only a new look finds.
+    """
+    for _ in range(_LOOKS):
+        found = _climb(pid, parent_of or _parent)
+        if found is not None:
+            return found
+    return None
+
+
+def _climb(pid: int, parent_of: Callable[[int], int | None]) -> list[int] | None:
+    found: list[int] = []
+    while (parent := parent_of(pid)) and parent not in found:
+        found.append(parent)
+        pid = parent
+    return None if parent is None else found
+
+
+def _parent(pid: int) -> int | None:
+    """The parent of a process, 0 for the first one; None for one that is gone."""
+    parent = _stat(pid)[0]
+    return parent if parent or _is_there(pid) else None
+
+
+def _is_named_guard(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip() == _GUARD
+    except OSError:
+        return False
 
 
 def _leaders(pid: int) -> tuple[int, int]:

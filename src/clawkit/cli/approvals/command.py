@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -33,7 +34,9 @@ class Choice(StrEnum):
 @app.callback(invoke_without_command=True)
 def approvals(context: typer.Context) -> None:
     """Answer the calls that a `prompt` rule holds, in a live view."""
-    if os.environ.get("CLAW_GUARDED"):
+    from clawkit.system.watchdog import in_guarded_server
+
+    if in_guarded_server():
         _refuse("a guarded server may not answer for a person: use a terminal of your own")
     if context.invoked_subcommand is None:
         raise typer.Exit(_live())
@@ -70,20 +73,29 @@ def answer(
         Choice, typer.Argument(metavar="CHOICE", help="once, session, tool or deny.")
     ],
 ) -> None:
-    """Answer a call that waits in the open view."""
-    from clawkit.guard.approvals import answer_pending
+    """Answer a call that waits in the open view.
+
+    The exit status is 0 where the call went as it was answered, 3 where it did not, because the
+    answer came too late or was refused, 4 where its guard has not confirmed it yet, and 1 where
+    it cannot be answered.
+    """
+    from clawkit.guard.approvals import send_answer
     from clawkit.guard.locations import approvals_socket
 
-    problem = answer_pending(approvals_socket(), id, choice.value)
-    if problem is None:
-        problem = "no view is open: run `claw approvals` in a terminal"
-    if problem:
-        _refuse(problem, " answer")
+    reply = send_answer(approvals_socket(), id, choice.value, "script")
+    if reply is None:
+        _refuse("no view is open: run `claw approvals` in a terminal", " answer")
+    if reply.problem:
+        status = _OTHERWISE if reply.ended else _UNCONFIRMED if reply.given else 1
+        _refuse(reply.problem, " answer", status)
 
 
-def _refuse(problem: str, command: str = "") -> NoReturn:
+_OTHERWISE, _UNCONFIRMED = 3, 4
+
+
+def _refuse(problem: str, command: str = "", status: int = 1) -> NoReturn:
     print(f"claw approvals{command}: {problem}", file=sys.stderr)
-    raise typer.Exit(1)
+    raise typer.Exit(status)
 
 
 def _live() -> int:
@@ -94,15 +106,31 @@ def _live() -> int:
     from clawkit.cli.approvals.live_view import run
     from clawkit.guard.approvals_view import SharedView
     from clawkit.guard.locations import approvals_socket
+    from clawkit.system.processes import close_to_others
 
+    close_to_others()
     try:
-        with SharedView(approvals_socket()) as view:
+        with SharedView(approvals_socket()) as view, _alone_at_terminal():
             return run(view)
     except ClawError as error:
         print(f"claw approvals: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+@contextmanager
+def _alone_at_terminal() -> Generator[None]:
+    """Let no other program open this terminal meanwhile, to write on it or to take what it says."""
+    import fcntl  # not on Windows, where no view gets this far
+    import termios
+
+    fcntl.ioctl(sys.stdin, termios.TIOCEXCL)
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # it may be gone
+            fcntl.ioctl(sys.stdin, termios.TIOCNXCL)
 
 
 def _print_asks(asks: list[Ask]) -> None:

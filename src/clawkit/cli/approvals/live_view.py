@@ -20,6 +20,7 @@ from clawkit.cli.commands import on_termination
 from clawkit.errors import PolicyError
 from clawkit.guard.approvals import Answer, Ask
 from clawkit.guard.approvals_view import (
+    BY_SERVER,
     EACH_CALL,
     Scope,
     View,
@@ -30,6 +31,8 @@ from clawkit.guard.approvals_view import (
     policy_of,
     rule_of,
     scopes_of,
+    sentence,
+    unconfirmed,
     wider_answers,
 )
 from clawkit.guard.call_display import (
@@ -44,6 +47,12 @@ from clawkit.text.normalization import visible
 
 CALM = 0.6
 """Seconds in which no answer counts after the question on the screen changed by itself."""
+REST = 0.5
+"""Seconds in which no key may come after input that is no key of ours, until one counts again.
+
+Another program of the same user can write to this terminal, and make it reply: the reply to
+`CSI 18 t` ends in a `t`.
+"""
 
 _LONGEST_NOTE = 2000
 _LONGEST_NAME = 100
@@ -55,6 +64,8 @@ _MOVES = {"j": 1, "down": 1, "k": -1, "up": -1}
 _TURNS = {" ": 1, "pagedown": 1, "b": -1, "pageup": -1}
 _ANSWERS: dict[str, Answer] = {"a": "once", "s": "session", "t": "tool"}
 _SCOPES: dict[str, Scope] = {"w": "call", "f": "folder", "T": "tool"}
+_TYPED = {*_MOVES, *_TURNS, *_ANSWERS, *_SCOPES, "d", "q", "y", "n"}
+_CONTROL = "c-"
 _ONCE_KEY = "a allow once"
 _WIDER_KEYS: dict[Answer, str] = {
     "session": "s these arguments for this session",
@@ -131,6 +142,7 @@ class ApprovalsScreen:
         self._allow_keys: tuple[str, ...] = ()
         self._starts: dict[str, str] = {}
         self._calm_at = 0.0
+        self._rested_at = 0.0
         self._asking: Literal["", "always", "quit"] = ""
         self._rule = ""
         self._rule_text = Pager([])
@@ -150,6 +162,14 @@ class ApprovalsScreen:
             self._choose(self._asks[0] if self._asks else None)
             self._calm_at = now + CALM
         return not before.issuperset(ask.id for ask in self._asks)
+
+    def is_typed(self, key: str, now: float) -> bool:
+        """Whether a key is a person's, who types nothing else just before it."""
+        known = key in _TYPED or key.startswith(_CONTROL)
+        if known and now >= self._rested_at:
+            return True
+        self._rested_at = now + REST
+        return False
 
     def press(self, key: str, now: float) -> bool:
         """Do what a key asks for; False to end."""
@@ -249,7 +269,8 @@ class ApprovalsScreen:
         end = next((end for end in self._view.ended() if end.ask.id == ask.id), None)
         done = counted and end is not None and not end.problem
         if not done:
-            self._note = f"{_name(ask)}: {not_counted(end)}."
+            sent = self._view.given().get(ask.id)
+            self._note = f"{_name(ask)}: {sentence(not_counted(end, answer, sent))}"
         return done
 
     def _foot(self, width: int, now: float) -> list[Line]:
@@ -284,10 +305,12 @@ class ApprovalsScreen:
         at = self._asks.index(self._chosen) if self._chosen else 0
         first = max(0, min(at - room // 2, len(self._asks) - room))
         rows: list[Line] = []
+        sent = self._view.given()
         for number, ask in enumerate(self._asks[first : first + room], first + 1):
             style: Style = "chosen" if ask is self._chosen else ""
             left = max(0, round(ask.deadline - now))
-            rows.append((style, f"{number:3}  {left:3} s  {_name(ask)}  {self._starts[ask.id]}"))
+            about = unconfirmed(sent[ask.id]) if ask.id in sent else self._starts[ask.id]
+            rows.append((style, f"{number:3}  {left:3} s  {_name(ask)}  {about}"))
         return [*rows, ("", "")]
 
 
@@ -298,7 +321,8 @@ def _text_of(ask: Ask) -> list[str]:
     about = [f"{name}: {spelled(text)}" for name, text in facts]
     encoding = sys.stdout.encoding or "utf-8"  # what the terminal cannot show is spelled out too
     call = _lines_of(ask) or [_NOT_WHOLE]
-    lines = [*about, *call, *([REORDERED] if has_right_to_left(call) else []), FOR_ALL]
+    words = [BY_SERVER.format(spelled(ask.server))] if ask.by_server else []
+    lines = [*about, *words, *call, *([REORDERED] if has_right_to_left(call) else []), FOR_ALL]
     return [line.encode(encoding, "backslashreplace").decode(encoding) for line in lines]
 
 
@@ -415,12 +439,13 @@ def _application(screen: ApprovalsScreen) -> Application[int]:
 
     @keys.add("<any>")
     def _(event: KeyPressEvent) -> None:
-        app = event.app
-        if len(app.key_processor.input_queue) >= _LONGEST_KEYS:
-            app.key_processor.empty_queue()  # pasted, not typed: nobody answers that way
+        app, pressed, now = event.app, event.key_sequence[0].key, time.time()
+        key = pressed.value if isinstance(pressed, Keys) else pressed
+        is_pasted = len(app.key_processor.input_queue) >= _LONGEST_KEYS
+        if is_pasted or not screen.is_typed(key, now):
+            app.key_processor.empty_queue()  # nobody answers that way
             return
-        key = event.key_sequence[0].key
-        if not screen.press(key.value if isinstance(key, Keys) else key, time.time()):
+        if not screen.press(key, now):
             app.exit(result=0)
             return
         refresh(app)

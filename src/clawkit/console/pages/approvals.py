@@ -16,7 +16,9 @@ from clawkit.console.file_changes import FileChange, file_changes, paths_named
 from clawkit.errors import PolicyError
 from clawkit.guard.approvals import Answer, Ask
 from clawkit.guard.approvals_view import (
+    BY_SERVER,
     EACH_CALL,
+    ENDS,
     Ended,
     Scope,
     SharedView,
@@ -27,6 +29,8 @@ from clawkit.guard.approvals_view import (
     policy_of,
     rule_of,
     scopes_of,
+    sentence,
+    unconfirmed,
     wider_answers,
 )
 from clawkit.guard.authoring.edit import rule_text
@@ -40,7 +44,6 @@ ALONE_SECONDS = 15.0
 """How long after the last page was open calls are still taken to be asked about there."""
 _TICK = 1.0
 _NOT_WHOLE = "What came cannot be shown, or is not what was asked about: it can only be denied."
-_GONE = "This call no longer waits: it was answered elsewhere, or its time is over."
 _LONGEST_NAME = 200
 _LONGEST_ABOUT = 60
 
@@ -55,6 +58,10 @@ class Waiting(Struct, frozen=True):
     """What tells it from others of its tool: its paths, or the first text that it brings."""
     client: str
     deadline: float
+    sent: str = ""
+    """What to say where an answer was sent and is not confirmed."""
+    denied: bool = False
+    """Whether that was a no, after which nothing else is taken."""
 
 
 class Past(Struct, frozen=True):
@@ -98,6 +105,8 @@ class ShownQuestion(Struct, frozen=True):
     wider: tuple[Answer, ...]
     scopes: tuple[Scope, ...]
     note: str
+    words: str
+    """Whose words they are, where it is the server that asks for something."""
 
 
 class Which(Struct, frozen=True):
@@ -173,6 +182,7 @@ class ApprovalsDesk:
         if self._closing.is_set():
             return Pending((), ())
         self._looked = time.monotonic()
+        waiting, given = self._view.asks(), self._view.given()
         asks = tuple(
             Waiting(
                 id=ask.id,
@@ -181,8 +191,10 @@ class ApprovalsDesk:
                 about=_about(ask),
                 client=_name(ask.client),
                 deadline=ask.deadline,
+                sent=sentence(unconfirmed(given[ask.id])) if ask.id in given else "",
+                denied=given.get(ask.id) == "deny",
             )
-            for ask in self._view.asks()
+            for ask in waiting
         )
         ended = tuple(
             Past(
@@ -224,6 +236,7 @@ class ApprovalsDesk:
             wider=wider_answers(ask),
             scopes=tuple(scopes_of(ask)),
             note=FOR_ALL,
+            words=BY_SERVER.format(spelled(ask.server)) if ask.by_server else "",
         )
 
     def proposed(self, given: ScopeOf) -> ProposedRule:
@@ -243,16 +256,18 @@ class ApprovalsDesk:
             check_rule(ask, given.rule)
         counted = self._view.answer(given.id, given.answer, rule=given.rule)
         end = self._view.end_of(given.id)
-        if end is None:
-            raise ApiError(f"{_name(ask.tool)}: {not_counted(end)}.", 409)
-        if not counted:
-            raise ApiError(f"This answer does not count: {spelled(not_counted(end))}.", 409)
+        if end is None or not counted:
+            sent = self._view.given().get(given.id)
+            why = not_counted(end, given.answer, sent)
+            raise ApiError(f"{_name(ask.tool)}: {spelled(sentence(why))}", 409)
         return AnswerOutcome(end.how, spelled(_without_source(end)), self.pending())
 
     def _ask(self, id: str) -> Ask:
         found = next((ask for ask in self._view.asks() if ask.id == id), None)
         if found is None:
-            raise ApiError(_GONE, 404)
+            end = self._view.end_of(id)
+            how = ENDS["elsewhere"] if end is None else spelled(in_words(end))
+            raise ApiError(f"The call no longer waits: {how}.", 404)
         return found
 
     def _leave_when_alone(self) -> None:

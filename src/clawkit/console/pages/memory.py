@@ -332,9 +332,9 @@ def _restate(memories: OpenedMemories, given: RestateBody) -> object:
     memory = memories.memory(given.being)
     with memories.unit(given.being) as unit:
         old = node_called(unit, given.id)
-    sieve = memory.sieve()
-    new = memory.restate(old, given.text, _YOU, sieve)
-    return {"node": new, "removed": sieve.said(), "entry": memory.ledger(1)[0].n}
+    secret_filter = memory.secret_filter()
+    new = memory.restate(old, given.text, _YOU, secret_filter)
+    return {"node": new, "removed": secret_filter.said(), "entry": memory.ledger(1)[0].n}
 
 
 def _forget(memories: OpenedMemories, given: ForgetBody) -> object:

@@ -144,7 +144,7 @@ export function rankChart({ title, rows, nameTitle = "Name", valueTitle = "Calls
     return whole;
   };
   const columns = [
-    { title: nameTitle, cell: (row) => clipped(row.name) },
+    { title: nameTitle, cell: (row) => clipped(row.name), class: "name" },
     { title: "", spoken: "Share", cell: bar, class: "rank-cell" },
     { title: valueTitle, cell: (row) => row.value.toLocaleString("en"), class: "number" },
     ...(partTitle ? [{ title: partTitle, cell: (row) => (row.part || 0).toLocaleString("en"), class: "number" }] : []),

@@ -243,11 +243,17 @@ export async function redraw(place, draw) {
   const focused = place.contains(document.activeElement) ? document.activeElement : null;
   await draw();
   if (!focused || focused.isConnected || document.activeElement !== document.body) return;
-  const { tagName, textContent, ariaLabel, dataset } = focused;
-  const same = (one) => (dataset.place ? one.dataset.place === dataset.place : one.textContent === textContent && one.ariaLabel === ariaLabel);
-  const next = [...place.querySelectorAll(tagName)].find(same);
+  const next = sameIn(place, focused);
   if (next) next.focus({ preventScroll: true });
   else focusOn(place, { preventScroll: true });
+}
+
+/** The control in a place that another one, perhaps drawn anew since, is or was. */
+function sameIn(place, control) {
+  if (place.contains(control)) return control;
+  const { tagName, textContent, ariaLabel, dataset } = control;
+  const same = (one) => (dataset.place ? one.dataset.place === dataset.place : one.textContent === textContent && one.ariaLabel === ariaLabel);
+  return [...place.querySelectorAll(tagName)].find(same);
 }
 
 /** Says something to those who do not see the page. */
@@ -255,6 +261,13 @@ export function announce(text) {
   const region = document.getElementById("announcements");
   replace(region);
   setTimeout(() => replace(region, text), 50);
+}
+
+/** How many controls of the page lie under a box. */
+function covered(box) {
+  const over = box.getBoundingClientRect();
+  const under = ({ left, right, top, bottom }) => left < over.right && right > over.left && top < over.bottom && bottom > over.top;
+  return [...document.querySelectorAll("main :is(a, button, input, select, summary, textarea)")].filter((one) => under(one.getBoundingClientRect())).length;
 }
 
 /** A short message; with `undo` it can be taken back for ten seconds. */
@@ -282,7 +295,12 @@ export function toast(text, { undo, kind = "plain", seconds = undo ? 10 : 5 } = 
     undo && button("Undo", undoing),
     button("×", end, { class: "quiet", "aria-label": "Close this message" }),
   );
-  document.getElementById("toasts").append(node);
+  const place = document.getElementById("toasts");
+  place.append(node);
+  place.classList.remove("above");
+  const below = covered(place);
+  place.classList.toggle("above", below > 0);
+  if (below > 0 && covered(place) >= below) place.classList.remove("above");
   return node;
 }
 
@@ -292,6 +310,11 @@ export function toast(text, { undo, kind = "plain", seconds = undo ? 10 : 5 } = 
  */
 export function dialog({ title, body, actions = [{ label: "Close", value: null }], keep = false }) {
   const heading = `dialog-${(dialog.count = (dialog.count || 0) + 1)}`;
+  const opener = document.activeElement;
+  const goBack = () => {
+    // The page may have been drawn anew behind the dialog, and with it the button that opened it.
+    if (document.activeElement === document.body) sameIn(document.getElementById("content"), opener)?.focus({ preventScroll: true });
+  };
   return new Promise((resolve) => {
     let chosen = null;
     const failed = element("div", { role: "alert" });
@@ -329,7 +352,7 @@ export function dialog({ title, body, actions = [{ label: "Close", value: null }
     );
     // What is shown once does not go with a key that was meant for something else; nor what comes of an act.
     node.addEventListener("cancel", (event) => (keep || buttons[0].disabled) && event.preventDefault());
-    node.addEventListener("close", () => (node.remove(), resolve(chosen)));
+    node.addEventListener("close", () => (node.remove(), goBack(), resolve(chosen)));
     document.body.append(node);
     node.showModal();
     // What a second Enter would do for good is not what has the focus.

@@ -3,6 +3,7 @@
 // Kept for this port only, unlike the cookie; a tab that is left open gets that of a new link.
 const TOKEN = "claw-token";
 const AGAIN = 1000; // milliseconds until the stream is asked for again
+const SILENT = 8000; // milliseconds after which a console that says nothing is taken for stopped
 const listeners = new Map();
 const latest = new Map();
 
@@ -111,7 +112,11 @@ async function read(tell, state) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { done, value } = await reader.read();
+    let timer = 0;
+    const silence = new Promise((resolve) => (timer = setTimeout(() => resolve({ done: true, silent: true }), SILENT)));
+    const { done, value, silent } = await Promise.race([reader.read(), silence]);
+    clearTimeout(timer);
+    if (silent) reader.cancel().catch(() => null);
     if (done) return "";
     const events = (rest + value).split("\n\n");
     rest = events.pop();

@@ -248,6 +248,8 @@ def host_of(url: str) -> str:
     """
     from urllib.parse import urlsplit
 
+    from clawkit.system.addresses import is_loopback_host
+
     if not url.isascii() or not url.isprintable() or any(sign in url for sign in ' \\"<>`'):
         return ""
     try:
@@ -257,17 +259,6 @@ def host_of(url: str) -> str:
         return ""
     if "@" in parts.netloc or not re.fullmatch(r"[a-z0-9.-]+|[0-9a-f:.]+", host):
         return ""
-    if parts.scheme != "https" and not (parts.scheme == "http" and _is_here(host)):
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback_host(host)):
         return ""
     return parts.netloc.lower()
-
-
-def _is_here(host: str) -> bool:
-    import ipaddress
-
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -3,6 +3,7 @@
 const EDGE = 10000;
 const REACH = 14;
 const CLOSEST = 40;
+const BESIDE = [-12, 26, -30, 44, -48, 62, -66]; // where a topic's name may stand above or below its middle
 const MANY = 3000;
 
 /** A colour for each topic, far from its neighbours', readable on both grounds. */
@@ -148,6 +149,17 @@ export function showMap(canvas, map, { onOpen, onPoint = () => {}, isDark = () =
     }
   }
 
+  /** How many points a box lies over; where there are many, it lies over some wherever it is. */
+  function covered([x0, y0, x1, y1]) {
+    if (map.ids.length > MANY) return 0;
+    let found = 0;
+    for (let one = 0; one < map.ids.length; one += 1) {
+      const [px, py] = [toX(map.x[one]), toY(map.y[one])];
+      if (px > x0 - base && px < x1 + base && py > y0 - base && py < y1 + base) found += 1;
+    }
+    return found;
+  }
+
   function paintNames() {
     context.font = "600 13px system-ui, sans-serif";
     context.textAlign = "center";
@@ -160,9 +172,13 @@ export function showMap(canvas, map, { onOpen, onPoint = () => {}, isDark = () =
       if (!memories) continue;
       const label = name.length > 32 ? `${name.slice(0, 31)}…` : name;
       const half = context.measureText(label).width / 2 + 6;
-      const [px, py] = [inside(toX(x), half, width), toY(y) - 12];
-      const box = [px - half, py - 14, px + half, py + 6];
-      if (taken.some((one) => box[0] < one[2] && box[2] > one[0] && box[1] < one[3] && box[3] > one[1])) continue;
+      const px = inside(toX(x), half, width);
+      const free = BESIDE.map((by) => toY(y) + by)
+        .map((py) => ({ py, box: [px - half, py - 14, px + half, py + 6] }))
+        .filter(({ box }) => !taken.some((one) => box[0] < one[2] && box[2] > one[0] && box[1] < one[3] && box[3] > one[1]));
+      if (!free.length) continue;
+      const over = free.map(({ box }) => covered(box));
+      const { py, box } = free[over.indexOf(Math.min(...over))];
       taken.push(box);
       context.strokeStyle = shade.backgroundColor;
       context.strokeText(label, px, py);

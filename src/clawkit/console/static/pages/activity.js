@@ -29,6 +29,7 @@ export async function show(root, context) {
   let before = Number(filter.before || 0);
   const trail = [];
   delete filter.before;
+  if (!/^\d{1,9}$/.test(filter.rule || "")) delete filter.rule;
 
   const form = drawFilters(filter, () => {
     before = 0;
@@ -137,12 +138,12 @@ function drawFilters(filter, onChange) {
     input.value = filter[name] || "";
     return input;
   };
-  const text = (name, placeholder) => {
-    const input = element("input", { type: "search", placeholder, value: filter[name] || "" });
+  const text = (name, placeholder, more = { type: "search" }) => {
+    const input = element("input", { placeholder, value: filter[name] || "", ...more });
     let timer = null;
     input.addEventListener("input", () => {
       clearTimeout(timer);
-      timer = setTimeout(() => ((filter[name] = input.value.trim()), onChange()), 250);
+      timer = setTimeout(() => input.reportValidity() && ((filter[name] = input.value.trim()), onChange()), 250);
     });
     return input;
   };
@@ -159,7 +160,7 @@ function drawFilters(filter, onChange) {
       field("Tool", tool),
       field("Decision", select("decision", DECISIONS)),
       field("Time", select("since", TIMES)),
-      field("Rule", text("rule", "number")),
+      field("Rule", text("rule", "number", { type: "number", min: "0", max: "999999999", step: "1" })),
       field("Text", text("text", "arguments, reason, client")),
       element("div", { class: "check" }, all, element("label", { for: "everything" }, "Lists, starts and notices too")),
     ),

@@ -32,6 +32,7 @@ export async function show(root, context) {
       const question = await context.fetchJson(`/api/approvals/question?id=${encodeURIComponent(id)}`);
       if (chosen !== id) return;
       card = drawQuestion(detail, question, context, { itself, answered, connected });
+      tell();
       settle();
     } catch (error) {
       if (error.name !== "AbortError" && chosen === id) replace(detail, problem(error.message));
@@ -50,11 +51,13 @@ export async function show(root, context) {
     }
     const text = `${tool}: ${done.words}`;
     announce(text);
-    toast(text, { kind: done.how === "refused" ? "bad" : "plain" });
     if (chosen === id) await goOn();
+    toast(text, { kind: done.how === "refused" ? "bad" : "plain" }); // once it is known where the next answers are
   }
 
   const goOn = () => choose(asks.find((ask) => ask.id !== chosen)?.id || "", { itself: true });
+
+  const tell = () => card?.tell(asks.find((ask) => ask.id === shown) || {});
 
   /** What somebody looks at stays where it is, though it waits no longer. */
   function settle() {
@@ -80,6 +83,7 @@ export async function show(root, context) {
           element("span", { class: "strong text" }, ask.tool),
           ask.about && element("span", { class: "mono about text" }, ask.about),
           element("span", { class: "dim small text" }, ask.server),
+          ask.sent && element("span", { class: "small sent text" }, ask.sent),
           element("span", { class: "dim small left", "data-deadline": String(ask.deadline) }, connected ? left(ask.deadline) : NOT_KNOWN),
         ),
       ),
@@ -119,6 +123,7 @@ export async function show(root, context) {
       }
       ({ asks, ended } = value);
       const still = asks.some((ask) => ask.id === chosen);
+      tell();
       if (still && shown === chosen) drawList();
       else if (still) await choose(chosen);
       else if (card) drawList(), settle();
@@ -158,15 +163,15 @@ function drawQuestion(place, question, context, { itself, answered, connected })
   const hint = element("div", { class: "row hint" });
   const answers = element("div", {});
   const clock = element("span", { class: "dim small", "data-deadline": String(question.deadline) }, left(question.deadline));
-  const state = { read: false, seen: 0, calm: !itself, busy: false, over: false, connected, proposing: false };
+  const state = { read: false, seen: 0, calm: !itself, busy: "", over: false, connected, proposing: false, sent: "", denied: false };
   let reader = null;
 
   const answer = async (value, more = {}) => {
-    if (state.busy) return;
-    state.busy = true;
+    if (state.busy === "deny" || (state.busy && value !== "deny")) return; // a no may follow what is not confirmed
+    state.busy = value;
     const body = { id: question.id, digest: question.digest, answer: value, ...more };
     await context.attempt(() => answered(question.id, question.tool, () => context.fetchJson("/api/approvals/answer", { body })));
-    state.busy = false;
+    if (state.busy === value) state.busy = "";
   };
 
   const always = (scope) =>
@@ -189,16 +194,18 @@ function drawQuestion(place, question, context, { itself, answered, connected })
   function draw() {
     if (state.over) return;
     const ready = state.calm && state.connected;
-    const may = state.read && ready && question.is_whole;
+    const may = state.read && ready && question.is_whole && !state.sent;
     const given = document.activeElement?.dataset?.answer;
     const reading = document.activeElement?.dataset?.answer === "read";
     replace(
       hint,
-      !question.is_whole
+      state.sent
+        ? element("p", { class: "note", role: "status" }, state.sent)
+        : !question.is_whole
         ? "It can only be denied."
         : state.read
           ? question.note
-          : [element("span", { role: "status" }, `Read it to its end to allow it: ${Math.floor(100 * state.seen)} % was on the screen.`), button("Read on", () => reader.readOn(), { "data-answer": "read" })],
+          : [element("span", { role: "status" }, `Read it to its end to allow it, with Read on or by scrolling: ${Math.floor(100 * state.seen)} % was on the screen.`), button("Read on", () => reader.readOn(), { "data-answer": "read" })],
     );
     if (reading) (hint.querySelector("button") || text).focus();
     const one = (name, label, act, kind, enabled) => button(label, act, { class: kind, disabled: !enabled, "data-answer": name });
@@ -210,7 +217,7 @@ function drawQuestion(place, question, context, { itself, answered, connected })
         ["once", ...question.wider].map((value) =>
           one(value, NOW[value], () => answer(value), value === "once" ? "primary" : null, may),
         ),
-        one("deny", "Deny", () => answer("deny"), "danger", ready),
+        one("deny", "Deny", () => answer("deny"), "danger", ready && !state.denied),
       ),
       question.scopes.length > 0 &&
         element(
@@ -236,6 +243,7 @@ function drawQuestion(place, question, context, { itself, answered, connected })
         ["Rule", question.description ? `${question.rule}: ${question.description}` : String(question.rule)],
       ]),
       question.rule_text && element("details", {}, element("summary", {}, "The rule that asks"), element("pre", {}, question.rule_text)),
+      question.words && element("p", { class: "note" }, question.words),
       text,
       question.call.length > 0 && element("details", {}, element("summary", {}, "The call as it is sent"), longText(question.call.join("\n"))),
       hint,
@@ -252,6 +260,12 @@ function drawQuestion(place, question, context, { itself, answered, connected })
   });
 
   return {
+    /** Says what was answered, in whichever window, and is not confirmed. */
+    tell({ sent = "", denied = false }) {
+      if (sent === state.sent) return;
+      Object.assign(state, { sent, denied });
+      draw();
+    },
     connect(is) {
       state.connected = is;
       draw();

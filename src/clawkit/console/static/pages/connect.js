@@ -1,6 +1,6 @@
 // The page Connect: which client has what of ours, a button for each, and what others paste.
 
-import { ago, badge, button, confirm, dialog, element, emptyState, facts, field, problem, prose, redraw, replace, table, toast } from "../console.js";
+import { ApiError, ago, badge, button, confirm, dialog, element, emptyState, facts, field, problem, prose, redraw, replace, table, toast } from "../console.js";
 import { showSecret } from "./memory.js";
 
 const OURS = [
@@ -9,10 +9,23 @@ const OURS = [
 ];
 
 export async function show(root, context) {
-  const clients = element("section", { "aria-labelledby": "clients-title" });
-  const team = element("section", { "aria-labelledby": "team-title" });
-  root.append(clients, await pastes(context), team);
-  await Promise.all([drawClients(clients, context), drawTeam(team, context)]);
+  const parts = [
+    ["Clients on this machine", drawClients],
+    ["What to paste", drawPastes],
+    ["Others and your team", drawTeam],
+  ].map(([title, draw]) => [element("section", { "aria-label": title }), title, draw]);
+  root.append(...parts.map(([place]) => place));
+  await Promise.all(parts.map((part) => drawn(...part, context)));
+}
+
+/** A part of the page; one that fails says so in its place and leaves the others alone. */
+async function drawn(place, title, draw, context) {
+  try {
+    await draw(place, context);
+  } catch (error) {
+    if (context.signal.aborted || !(error instanceof ApiError)) throw error;
+    replace(place, element("h2", {}, title), problem(error.message));
+  }
 }
 
 async function drawClients(place, context) {
@@ -28,7 +41,7 @@ async function drawClients(place, context) {
   const any = clients.some((one) => OURS.some(([what]) => one[what].state === "installed") || one.servers.some((server) => server.state.startsWith("wrapped")));
   replace(
     place,
-    element("div", { class: "spread" }, element("h2", { id: "clients-title" }, "Clients on this machine"), any && button("Take everything out", removeAll, { class: "quiet" })),
+    element("div", { class: "spread" }, element("h2", {}, "Clients on this machine"), any && button("Take everything out", removeAll, { class: "quiet" })),
     problems.map((text) => problem(text)),
     clients.length ? element("div", { class: "clients" }, clients.map((one) => clientCard(one, home, context, reload))) : emptyState("No MCP client that we know was found here", "Start one once, and load this page again."),
     missing.length ? element("p", { class: "dim small" }, `Not found here: ${missing.join(", ")}.`) : null,
@@ -123,7 +136,7 @@ function serverLine(client, server, act) {
   );
 }
 
-async function pastes(context) {
+async function drawPastes(part, context) {
   const place = element("div", {});
   const what = element("select", {}, OURS.map(([name, title]) => element("option", { value: name }, title)));
   const draw = async () => {
@@ -132,7 +145,7 @@ async function pastes(context) {
   };
   what.addEventListener("change", () => context.attempt(draw));
   await draw();
-  return element("details", { class: "card" }, element("summary", {}, "Another client on this machine: what to paste"), field("What", what), place);
+  replace(part, element("details", { class: "card" }, element("summary", {}, "Another client on this machine: what to paste"), field("What", what), place));
 }
 
 function pasteBlock(title, where, text) {
@@ -162,7 +175,7 @@ async function drawTeam(place, context) {
   });
   replace(
     place,
-    element("div", { class: "spread" }, element("h2", { id: "team-title" }, "Others and your team"), beings.length > 0 && button("Share a memory", () => context.attempt(async () => (await share(context, beings, clients)) && reload()), { class: "primary" })),
+    element("div", { class: "spread" }, element("h2", {}, "Others and your team"), beings.length > 0 && button("Share a memory", () => context.attempt(async () => (await share(context, beings, clients)) && reload()), { class: "primary" })),
     element("p", { class: "dim" }, served ? ["Memories are served at ", element("code", {}, served), "."] : ["Nobody serves memories right now: ", element("code", {}, "claw being serve"), " does."]),
     table({
       caption: "Tokens that count, the last used first",

@@ -261,7 +261,8 @@ async function download(address, name) {
   setTimeout(() => URL.revokeObjectURL(file), 60_000);
 }
 
-const sized = (bytes) => (bytes < 1000 ? counted(bytes, "byte") : counted(Math.round(bytes / 1000), "KB", "KB"));
+/** As answers say it: see `readable` in the assistant. */
+const sized = (bytes) => (bytes < 1024 ? counted(bytes, "byte") : bytes < 1048576 ? `${(bytes / 1024).toFixed(1)} KB` : `${(bytes / 1048576).toFixed(1)} MB`);
 const described = ({ mime_type: type, name, size }) => `${name}, ${type}, ${sized(size)}`;
 
 function picture(part, key) {
