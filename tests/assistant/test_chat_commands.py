@@ -17,7 +17,7 @@ async def test_new_leaves_everything_behind_and_goes_on_with_the_rest(tmp_path: 
             reply = await say(assistant, "/new  hello again ")
     assert reply.text == "hello"
     assert server.last.last_text == "hello again "
-    assert "4711" not in server.last.body.decode()
+    assert "number is 4711" not in server.last.body.decode()
 
 
 @pytest.mark.parametrize("word", ["/new", "/reset"])

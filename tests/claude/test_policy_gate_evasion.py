@@ -230,7 +230,7 @@ async def test_a_file_named_in_a_prompt_is_not_read_past_the_policy(
     async with talking(project, [Say("I cannot see it.")], policy=policy) as talk:
         await talk.say(message if whole_message else words)
         assert words in talk.api.last.body.decode()
-        assert "4711" not in talk.api.last.body.decode()
+        assert "vault is 4711" not in talk.api.last.body.decode()
 
 
 async def test_servers_that_are_given_later_are_under_the_rules_too(

@@ -12,8 +12,8 @@ import typer.main
 
 from clawkit.cli.app import COMMANDS, imported
 from clawkit.cli.tables import table_lines
+from clawkit.system.addresses import is_loopback_host
 from clawkit.text.counts import counted
-from clawkit.wire.http.uvicorn_server import is_loopback
 from tests.claw import claw
 from tests.processes import PATIENCE, ROOT, http_server, serving, stdio_server
 from tests.wire.samples.messages import request
@@ -147,7 +147,7 @@ def test_the_host_names_it_answers_to_can_be_chosen() -> None:
     ],
 )
 def test_an_address_that_others_can_reach_is_known_as_such(host: str, local: bool) -> None:
-    assert is_loopback(host) is local
+    assert is_loopback_host(host) is local
 
 
 @pytest.mark.parametrize("command", ["serve", "tools"])

@@ -13,8 +13,7 @@ from clawkit.login.resources import address_of
 from clawkit.login.tool_logins import tool_login
 from clawkit.store.database import Database
 from clawkit.wire.http import http_app
-from clawkit.wire.http.request_checks import LOOPBACK, Origins
-from clawkit.wire.http.trusted_proxies import TrustedProxies
+from clawkit.wire.http.request_checks import LOOPBACK, Origins, TrustedProxies
 from clawkit.wire.http.uvicorn_server import UvicornServer, listen
 from tests.processes import PATIENCE
 from tests.served import running

@@ -20,8 +20,7 @@ from clawkit.login.options import LoginOptions
 from clawkit.login.records import Role, User
 from clawkit.memory.being_store import BeingStore
 from clawkit.store import open_store
-from clawkit.wire.http.request_checks import Origins
-from clawkit.wire.http.trusted_proxies import TrustedProxies
+from clawkit.wire.http.request_checks import Origins, TrustedProxies
 from tests.login.issuer import CLIENT, SECRET, Key, TestIssuer, issuing, moments, shared_key
 from tests.login.visitors import LoginClient, Visitor, gate_maker
 from tests.memory.http.being_store import Clock, store_at

@@ -89,7 +89,7 @@ def test_bytes_count_in_every_language_and_through_every_way_in(database: Databa
             memory.being,
             [ConversationMessage("user", "I own a boat. " * 100)],
             CALLER,
-            memory.sieve(),
+            memory.secret_filter(),
         )
     with pytest.raises(QuotaError):
         bring(store, memory.being, ImportedFiles((ImportedMemory(Scene("x" * 1_100), "notes.md"),)))

@@ -17,21 +17,21 @@ def test_a_burst_is_free_and_then_there_is_a_pace() -> None:
 
 
 def test_each_key_has_its_own_pace() -> None:
-    paces = TokenBuckets(1.0, 1, Clock())
-    assert [paces.take("a"), paces.take("b"), paces.take("a")] == [0, 0, 1.0]
-    assert (paces.wait("a"), paces.wait("c")) == (1.0, 0)
+    buckets = TokenBuckets(1.0, 1, Clock())
+    assert [buckets.take("a"), buckets.take("b"), buckets.take("a")] == [0, 0, 1.0]
+    assert (buckets.wait("a"), buckets.wait("c")) == (1.0, 0)
 
 
 def test_a_rate_of_nothing_sets_no_limit() -> None:
-    paces = TokenBuckets(0.0, 1, Clock())
-    assert not any(paces.take("a") for _ in range(1000))
+    buckets = TokenBuckets(0.0, 1, Clock())
+    assert not any(buckets.take("a") for _ in range(1000))
 
 
 def test_a_flood_of_keys_does_not_fill_memory() -> None:
     clock = Clock()
-    paces = TokenBuckets(1.0, 2, clock)
-    for key in range(2 * TokenBuckets.MOST):
-        paces.take(key)
-    assert paces.take(2 * TokenBuckets.MOST - 1) == 0
-    assert paces.take(2 * TokenBuckets.MOST - 1) > 0
-    assert len(paces) <= TokenBuckets.MOST
+    buckets = TokenBuckets(1.0, 2, clock)
+    for key in range(2 * TokenBuckets.MAX_KEYS):
+        buckets.take(key)
+    assert buckets.take(2 * TokenBuckets.MAX_KEYS - 1) == 0
+    assert buckets.take(2 * TokenBuckets.MAX_KEYS - 1) > 0
+    assert len(buckets) <= TokenBuckets.MAX_KEYS

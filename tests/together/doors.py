@@ -21,7 +21,7 @@ IN_PROCESS, STDIO, HTTP, SESSIONS = DOORS = ("in-process", "stdio", "http", "htt
 GUARDED = "guarded"
 """The stdio door, behind a guard: a client must not feel the difference."""
 VERSION_HEADER, SESSION_HEADER = "mcp-protocol-version", "mcp-session-id"
-NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAME_PARAMETER = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 Arrived = Callable[[Message], None]
 
@@ -160,7 +160,7 @@ class HttpDoor:
         found = {
             VERSION_HEADER: self._version,
             "mcp-method": method,
-            "mcp-name": params.get(NAMED_BY.get(method, "taskId")),
+            "mcp-name": params.get(NAME_PARAMETER.get(method, "taskId")),
             "mcp-param-region": arguments.get("region") if isinstance(arguments, dict) else None,
         }
         return {name: value for name, value in found.items() if isinstance(value, str) and value}

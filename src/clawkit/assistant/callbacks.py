@@ -10,11 +10,11 @@ from msgspec import Struct, to_builtins
 
 from clawkit.assistant.media.inbound import Attachment
 from clawkit.assistant.media.outbound import Outgoing, to_blocks
+from clawkit.assistant.toolbox.tool_source import CallResult
 from clawkit.errors import MissingCapabilityError
 from clawkit.models.protocol import StopReason, ToolCall, Usage
 
 if TYPE_CHECKING:
-    from clawkit.assistant.toolbox.tool_source import CallResult
     from clawkit.wire.input_requests import InputRequest
 
 Origin = Literal["mcp", "http", "ask", "chat"]

@@ -14,6 +14,7 @@ args = ["-y", "@modelcontextprotocol/server-memory"]
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -305,7 +306,6 @@ _WORDS = {
 
 def _in_words(problem: str, kind: Any, name: str) -> str:
     """What msgspec says, for people who never heard of it."""
-    import re
     from difflib import get_close_matches
 
     if found := re.fullmatch(r"Expected `(\w+)`, got `(\w+)`", problem):

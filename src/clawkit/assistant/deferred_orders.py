@@ -13,16 +13,16 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable, Coroutine
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from clawkit.errors import ClawError, SessionError, ToolTimeoutError
-from clawkit.wire.input_requests import LIFETIME_SECONDS
+from clawkit.wire.input_requests import LIFETIME_SECONDS, InputRequest
 
 if TYPE_CHECKING:
     from clawkit.assistant.callbacks import MessageContext
     from clawkit.assistant.config import AssistantOptions
     from clawkit.wire.context import Context
-    from clawkit.wire.input_requests import InputRequest
 
 MOST_OPEN = 64
 """Orders that run or wait to be collected. The answers of older ones are in their sessions."""
@@ -50,7 +50,10 @@ class OrderRun:
         self._asked = 0
         self._news = asyncio.Event()
         self._started = time.monotonic()
-        self._content = _content_digest(order)
+
+    @cached_property
+    def _content(self) -> bytes:
+        return _content_digest(self.order)
 
     def repeats(self, order: MessageContext) -> bool:
         """Whether that order is this one sent again, with its key or, as this one, without any."""

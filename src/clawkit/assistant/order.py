@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.callbacks import AssistantReply, CollectedReply, MessageContext
 from clawkit.assistant.config import AssistantOptions, Config, config_file, read_config
 from clawkit.assistant.deferred_orders import DeferredOrders, OrderRun
@@ -26,18 +27,17 @@ from clawkit.assistant.redaction import explain_failure, session_mark
 from clawkit.assistant.reply import Assistant
 from clawkit.assistant.sessions.task_store import note_session
 from clawkit.assistant.sessions.turn_queue import new_session_key
+from clawkit.assistant.toolbox.tool_source import CallResult
 from clawkit.errors import InvalidArgumentsError, MissingCapabilityError, SettingsError
+from clawkit.models.protocol import ToolCall
 from clawkit.settings import settings
+from clawkit.wire.context import Context
+from clawkit.wire.input_requests import InputRequest
 from clawkit.wire.jsonrpc import as_object
+from clawkit.wire.session import Principal
 
 if TYPE_CHECKING:
-    from clawkit.assistant.api_keys import Keys
     from clawkit.assistant.server import Brand
-    from clawkit.assistant.toolbox.tool_source import CallResult
-    from clawkit.models.protocol import ToolCall
-    from clawkit.wire.context import Context
-    from clawkit.wire.input_requests import InputRequest
-    from clawkit.wire.session import Principal
 
 BETWEEN_TEXTS = 0.25
 LONGEST_TEXT = 8000

@@ -129,7 +129,8 @@ async def _told(work: Coroutine[Any, Any, Message | None]) -> Message | None:
 
 def outline(message: Message) -> str:
     """A message without what was said in it."""
-    method, number = message.get("method"), _numbered(message.get("id"))
+    method, id_ = message.get("method"), message.get("id")
+    number = "" if id_ is None else f"#{id_}"
     if method is not None:
         params = as_object(message.get("params")) or {}
         tool = str(params.get("name", "")) if method == "tools/call" else ""
@@ -145,10 +146,6 @@ def outline(message: Message) -> str:
 
 def _spaced(*parts: str) -> str:
     return " ".join(part for part in parts if part)
-
-
-def _numbered(number: object) -> str:
-    return "" if number is None else f"#{number}"
 
 
 def log_to_stderr(*, everything: bool = False) -> None:

@@ -28,9 +28,10 @@ from clawkit.assistant.memory.long_term import LongTermMemory
 from clawkit.assistant.model_choice import ChosenModel, choose, open_model
 from clawkit.assistant.prompt import system_prompt
 from clawkit.assistant.redaction import explain_failure
-from clawkit.assistant.sessions.async_store import AsyncSessionStore
+from clawkit.assistant.sessions.async_store import AsyncSessionStore, Turn
 from clawkit.assistant.sessions.records import SessionHistory
 from clawkit.assistant.summaries import compacted
+from clawkit.assistant.toolbox.tool_source import CallResult
 from clawkit.errors import ContextTooLongError, ModelError, StoreError, ToolTimeoutError
 from clawkit.models.messages import unanswered, unknown_outcome, unreadable
 from clawkit.models.protocol import (
@@ -53,8 +54,6 @@ from clawkit.models.retries import answer
 
 if TYPE_CHECKING:
     from clawkit.assistant.media.transcription import Transcriber
-    from clawkit.assistant.sessions.async_store import Turn
-    from clawkit.assistant.toolbox.tool_source import CallResult
     from clawkit.assistant.toolbox.toolbox import Toolbox
 
 __all__ = ["Assistant", "AssistantReply", "Callbacks", "MessageContext", "Origin", "get_reply"]
@@ -284,6 +283,7 @@ class ReplyPipeline:
         self._callbacks = callbacks
         wanted = context.model or turn.model
         self._models = assistant.models(wanted, callbacks, alone=bool(context.model))
+        self._is_offline = all(model.name == "offline" for model in self._models)
         self._remembers = assistant.remembers(context.origin)
 
     async def reply(self) -> AssistantReply:
@@ -590,10 +590,6 @@ class ReplyPipeline:
             asked=self._context.text,
         )
         return Prompt(system, messages, specs, self._config.model.max_tokens)
-
-    @property
-    def _is_offline(self) -> bool:
-        return all(model.name == "offline" for model in self._models)
 
     async def _forget_in_memory(self) -> str:
         """Forget what the message clearly names; says what, or why not. A model is not obeyed so:

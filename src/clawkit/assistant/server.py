@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from clawkit.errors import InternalError, StoreError
+from clawkit.wire.context import Context
 from clawkit.wire.features import TaskUse
 from clawkit.wire.server import ServerCore
+from clawkit.wire.session import Principal
 
 
 class Brand:
@@ -39,13 +42,9 @@ def brand_of(program: str) -> Brand:
 
 
 if TYPE_CHECKING:
-    from types import CoroutineType
-
     from clawkit.assistant.deferred_orders import DeferredOrders
     from clawkit.assistant.order import ReloadingAssistant
     from clawkit.assistant.sessions.task_store import StoredTasks
-    from clawkit.wire.context import Context
-    from clawkit.wire.session import Principal
     from clawkit.wire.tasks import TaskRecord
 
 

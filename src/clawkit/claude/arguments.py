@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clawkit.claude import confinement
@@ -18,16 +18,16 @@ _STREAMING = (
 )
 
 # Flags with one value, by option. `=` keeps a value that starts with a dash from being a flag.
-_VALUES: dict[str, tuple[str, Callable[[Any], str]]] = {
-    "model": ("--model", str),
-    "fallback_model": ("--fallback-model", str),
-    "permission_mode": ("--permission-mode", str),
-    "effort": ("--effort", str),
-    "max_turns": ("--max-turns", str),
-    "max_budget_usd": ("--max-budget-usd", str),
-    "max_thinking_tokens": ("--max-thinking-tokens", str),
-    "resume": ("--resume", str),
-    "session_id": ("--session-id", str),
+_VALUES = {
+    "model": "--model",
+    "fallback_model": "--fallback-model",
+    "permission_mode": "--permission-mode",
+    "effort": "--effort",
+    "max_turns": "--max-turns",
+    "max_budget_usd": "--max-budget-usd",
+    "max_thinking_tokens": "--max-thinking-tokens",
+    "resume": "--resume",
+    "session_id": "--session-id",
 }
 _LISTS = {
     "allowed_tools": "--allowed-tools",
@@ -52,10 +52,10 @@ def command_line(
 def _flags(
     options: ClaudeAgentOptions, mcp_config: str | None, settings: str | None
 ) -> Iterator[str]:
-    for name, (flag, text) in _VALUES.items():
+    for name, flag in _VALUES.items():
         value = getattr(options, name)
         if value is not None:
-            yield f"{flag}={text(value)}"
+            yield f"{flag}={value!s}"
     for name, flag in _LISTS.items():
         if values := getattr(options, name):
             yield f"{flag}={','.join(values)}"

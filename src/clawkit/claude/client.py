@@ -108,7 +108,7 @@ class ClaudeClient:
         """Start the CLI and agree with it on what each side does."""
         if self._process is not None:
             return
-        self._warn_of_strangers()
+        self._warn_of_unknown_tools()
         options, environment = self.options, self._environment()
         cli = find_cli(options.cli_path, environment)
         gate = self._policy_gate = self._gate(environment)
@@ -328,7 +328,7 @@ class ClaudeClient:
         servers.update({server.name: [] for server in options.sdk_mcp_servers})
         return PolicyGate(options.policy, cwd, environment.get("HOME", str(Path.home())), servers)
 
-    def _warn_of_strangers(self) -> None:
+    def _warn_of_unknown_tools(self) -> None:
         servers: dict[str, Any] = dict.fromkeys(self.options.mcp_servers)
         registry = self._tools.handler
         for announced in self.options.sdk_mcp_servers:

@@ -121,8 +121,8 @@ def check_handshake(said: Mapping[str, Any]) -> None:
 
 def check_servers(found: Collection[str], known: Collection[str]) -> None:
     """Raises if the CLI has MCP servers that nobody gave it."""
-    if strange := sorted(set(found).difference(known)):
-        raise _not_applied(f"it has MCP servers of its own: {', '.join(strange)}")
+    if unknown := sorted(set(found).difference(known)):
+        raise _not_applied(f"it has MCP servers of its own: {', '.join(unknown)}")
 
 
 def check_start(said: Mapping[str, Any], known: Collection[str]) -> None:

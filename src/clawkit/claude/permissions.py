@@ -191,7 +191,7 @@ def server_in(data: dict[str, Any]) -> str | None:
 
 
 _PREFIX = "mcp__"
-_STRANGE = re.compile(r"[^a-zA-Z0-9_-]")
+_INVALID = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def qualified(server: str, tool: str) -> str:
@@ -217,7 +217,7 @@ def split_name(name: str, servers: Iterable[str] = ()) -> tuple[str, str] | None
 
 def spelled(name: str) -> str:
     """A name with only the characters that the CLI lets into names of tools."""
-    return _STRANGE.sub("_", name)
+    return _INVALID.sub("_", name)
 
 
 def unmatched_names(

@@ -145,7 +145,9 @@ class CommandGroup(TyperGroup):
             complain(_in_options(str(error)), ctx)
             raise typer.Exit(status_of(error)) from None
         except (KeyboardInterrupt, typer.Abort) as error:
-            if isinstance(error, typer.Abort) and not _is_interrupt(error):
+            # A question is ended by Ctrl-C, or by the end of input.
+            by_input = not isinstance(error.__context__, KeyboardInterrupt)
+            if isinstance(error, typer.Abort) and by_input:
                 raise
             complain("interrupted", ctx)
             raise typer.Exit(INTERRUPTED) from None
@@ -207,11 +209,6 @@ def pass_on(context: typer.Context) -> None:
     """Options before the verb count for the verb, unless they stand behind it too."""
     group = cast("TyperGroup", context.command)
     context.default_map = dict.fromkeys(group.commands, context.params)
-
-
-def _is_interrupt(error: typer.Abort) -> bool:
-    """Whether a question was ended by Ctrl-C, and not by the end of input."""
-    return isinstance(error.__context__, KeyboardInterrupt)
 
 
 def on_termination(loop: asyncio.AbstractEventLoop, end: Callable[[int], object]) -> None:

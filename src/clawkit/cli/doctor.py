@@ -11,7 +11,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import textwrap
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, redirect_stdout
@@ -44,7 +43,7 @@ from clawkit.cli.status.assistant import (
     try_everything,
 )
 from clawkit.cli.status.command import damage, missing_token
-from clawkit.cli.tables import terminal_width
+from clawkit.cli.tables import terminal_width, wrapped
 from clawkit.errors import ClawError, StoreError
 from clawkit.guard.locations import policy_file
 from clawkit.guard.policy.reloader import PolicyFile
@@ -118,20 +117,13 @@ def _lines(check: Check) -> Iterator[str]:
     coloured = can_style(sys.stdout)
     word = f"{check.state:<7}"
     start = f"\x1b[{_COLOURS[check.state]}m{word}\x1b[0m" if coloured else word
-    first, *rest = _folded(visible(f"{check.name}: {check.detail}"))
-    yield f"{start}  {first}"
-    yield from (f"{_INDENT}{line}" for line in rest)
-    for said in filter(None, (check.fixed and f"fixed: {check.fixed}", check.hint)):
-        yield from (f"{_INDENT}{line}" for line in _folded(visible(said)))
-
-
-def _folded(text: str) -> list[str]:
-    """For eyes, in lines that break between words."""
     width = terminal_width()
-    if width is None:
-        return [text]
-    room = max(width - len(_INDENT), 20)
-    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+    about = visible(f"{check.name}: {check.detail}")
+    first, *rest = wrapped(about, width, _INDENT, _INDENT)
+    yield f"{start}  {first.removeprefix(_INDENT)}"
+    yield from rest
+    for said in filter(None, (check.fixed and f"fixed: {check.fixed}", check.hint)):
+        yield from wrapped(visible(said), width, _INDENT, _INDENT)
 
 
 _NAMES = ("claw", "openclaw", "clawdbot", "clawai")
@@ -350,19 +342,17 @@ def check_clients() -> Iterator[Check]:
         return
     for problem in found.problems:
         yield Check("clients", "warning", problem)
-    ours = [entry for entry in found.entries if _starts_us(entry)]
+    ours = [
+        _client(entry, entry.launch.argv[0])
+        for entry in found.entries
+        if isinstance(entry.launch, StdioLaunch) and our_server(entry.launch.argv) == "assistant"
+    ]
+    yield from ours
     if not ours:
         yield Check("clients", "ok", "none has the assistant", "`claw install` adds it to one")
-    yield from map(_client, ours)
 
 
-def _starts_us(entry: ServerEntry) -> bool:
-    return isinstance(entry.launch, StdioLaunch) and our_server(entry.launch.argv) == "assistant"
-
-
-def _client(entry: ServerEntry) -> Check:
-    assert isinstance(entry.launch, StdioLaunch)
-    command = entry.launch.argv[0]
+def _client(entry: ServerEntry, command: str) -> Check:
     name = f"client {entry.client}"
     if shutil.which(command) is None:
         hint = f"`claw install {entry.client}` writes the command as it is now"
@@ -625,17 +615,14 @@ def _check_memory_store(place: MemoryPlace, address: str, *, fix: bool) -> Check
             with closing(open_store(address)) as database, database.registry() as connection:
                 beings = connection.rows("SELECT count(*) FROM beings")[0][0]
     except StoreError as error:
-        damaged = place.file if is_damage(error) else None
-        return _cannot(error) if damaged is None else _damaged(damaged, str(error), fix=fix)
+        if place.file is not None and is_damage(error):
+            return _damaged(place.file, str(error), fix=fix)
+        return Check("memory", "problem", str(error))
     except ClawError as error:
-        return _cannot(error)
+        return Check("memory", "problem", str(error))
     if problems and place.file is not None:
         return _damaged(place.file, "; ".join(problems[:_MOST_PROBLEMS]), fix=fix)
     return Check("memory", "ok", f"{shown_store(address)}: {counted(beings, 'Being')}")
-
-
-def _cannot(error: ClawError) -> Check:
-    return Check("memory", "problem", str(error))
 
 
 def _damaged(file: Path, detail: str, *, fix: bool) -> Check:

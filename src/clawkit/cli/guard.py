@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-import textwrap
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Annotated
 import typer
 
 from clawkit.cli.commands import AsJson, CommandFailure, command_group, print_json
-from clawkit.cli.tables import terminal_width
+from clawkit.cli.tables import terminal_width, wrapped
 from clawkit.guard.selftest.bench import SelftestOptions
 from clawkit.guard.selftest.runner import Attack, all_attacks, require_serving, run
 from clawkit.guard.selftest.scratch import OURS, Scratch, described
@@ -154,15 +153,7 @@ def _outcome_text(outcome: AttackOutcome) -> str:
     width = terminal_width()
     if width is None or len(start) + 2 + len(seen) <= width:
         return f"{start}  {seen}".rstrip()
-    below = textwrap.wrap(
-        seen,
-        max(width, len(_BELOW) + 20),
-        initial_indent=_BELOW,
-        subsequent_indent=_BELOW,
-        max_lines=_MOST_LINES,
-        placeholder="…",
-    )
-    return "\n".join([start.rstrip(), *below])
+    return "\n".join([start.rstrip(), *wrapped(seen, width, _BELOW, _BELOW, _MOST_LINES)])
 
 
 def _print_count(done: list[AttackOutcome]) -> None:

@@ -25,7 +25,7 @@ from clawkit.assistant.memory.place import MemoryPlace, is_address, opened
 from clawkit.assistant.model_choice import choose, is_chosen, known_providers
 from clawkit.assistant.model_discovery import suggestion
 from clawkit.cli.commands import AsJson, Yes, confirm, print_json, with_options
-from clawkit.cli.memory.remote import TOKEN_VARIABLE
+from clawkit.cli.memory.access import TOKEN_VARIABLE
 from clawkit.cli.tables import at_home, change_row, print_rows, row_lines, table_lines
 from clawkit.cli.wrap import DryRun, Project
 from clawkit.errors import ClawError, HostError

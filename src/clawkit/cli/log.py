@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sys
-import textwrap
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
@@ -18,7 +17,7 @@ import msgspec
 import typer
 
 from clawkit.cli.commands import AsJson, command_group, print_ascii_json, print_lines
-from clawkit.cli.tables import terminal_width
+from clawkit.cli.tables import terminal_width, wrapped
 from clawkit.guard.audit.reader import (
     Wanted,
     as_they_come,
@@ -282,7 +281,8 @@ def row_lines(
     line = _joined(start, arguments, why, outcome)
     below: list[str] = []
     if width is not None and len(line) > width:
-        line, below = _fitted_line(start, arguments, outcome, width), _below(why, width)
+        line = _fitted_line(start, arguments, outcome, width)
+        below = wrapped(why, width, _INDENT, _INDENT, _MOST_LINES) if why else []
     colour = _COLOURS.get(decision)
     if coloured and colour is not None:
         at = len(before)
@@ -315,18 +315,6 @@ def _fitted_line(start: str, arguments: str, outcome: str, width: int) -> str:
     """The arguments are what is cut: how the call ended stays."""
     room = width - len(_joined(start, outcome)) - 2
     return _shortened(_joined(start, _shortened(arguments, room), outcome), width)
-
-
-def _below(why: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        why,
-        max(len(_INDENT) + 10, width),
-        initial_indent=_INDENT,
-        subsequent_indent=_INDENT,
-        break_on_hyphens=False,
-        max_lines=_MOST_LINES,
-        placeholder="…",
-    )
 
 
 def _local_time(time: str) -> str:

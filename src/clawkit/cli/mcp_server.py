@@ -15,14 +15,14 @@ from clawkit import __version__
 from clawkit.assistant.server import LateTasks, brand_of, order_server
 from clawkit.errors import ClawError
 from clawkit.system.processes import program
+from clawkit.wire.jsonrpc import Message
 from clawkit.wire.line_io import claim_stdio
+from clawkit.wire.server import Reply, ServerCore, ServerObserver
 from clawkit.wire.stdio import serve_stdio
 
 if TYPE_CHECKING:
     from clawkit.login.options import LoginOptions
     from clawkit.wire.http import HttpAppOptions
-    from clawkit.wire.jsonrpc import Message
-    from clawkit.wire.server import Reply, ServerCore, ServerObserver
 
 LONGEST_ORDER = 320 * 1024 * 1024
 """15 attachments of 15 MB each, in base64, and what is said about them."""
@@ -84,8 +84,9 @@ def mcp_server_http(place: HttpPlace, *, verbose: bool) -> int:
     """Serve over HTTP until interrupted, to nobody without a login or the token."""
     from clawkit.assistant.redaction import RequestLog, log_to_stderr
     from clawkit.cli.server_logins import hint, hosts_behind, login_for, read_token
+    from clawkit.system.addresses import is_loopback_host
     from clawkit.wire.http.token_login import token_login
-    from clawkit.wire.http.uvicorn_server import is_loopback, serve_http
+    from clawkit.wire.http.uvicorn_server import serve_http
 
     def announce(url: str) -> None:
         print(f"{brand.product} is at {url}", file=sys.stderr, flush=True)
@@ -99,7 +100,7 @@ def mcp_server_http(place: HttpPlace, *, verbose: bool) -> int:
         log_to_stderr(everything=verbose)
         server.observer = RequestLog() if verbose else None
         public_url = place.login.public_url if place.login else ""
-        hosts = hosts_behind(public_url, place.hosts, on_loopback=is_loopback(place.host))
+        hosts = hosts_behind(public_url, place.hosts, on_loopback=is_loopback_host(place.host))
         options: HttpAppOptions = {"sessions": True, "max_body": LONGEST_ORDER}
         if hosts is not None:
             options["hosts"] = hosts

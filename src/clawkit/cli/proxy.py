@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from clawkit.errors import ClawError
+from clawkit.wire.line_io import claim_stdio
 
 if TYPE_CHECKING:
     from clawkit.guard.http.callers import Callers
@@ -87,13 +89,12 @@ they do not log in to the server itself."""
 
 def _listen(request: ProxyRequest, port: int) -> int:
     """Serve HTTP, to programs of this user, to who has the token, or to people who log in."""
-    from functools import partial
-
     from clawkit.cli.server_logins import hint, hosts_behind, login_for, read_token
     from clawkit.guard.http.callers import Callers, PinnedTools, with_token
     from clawkit.guard.http.reverse_proxy import serve_reverse_proxy
     from clawkit.guard.http.upstream import open_guarded
-    from clawkit.wire.http.uvicorn_server import HttpLimits, is_loopback
+    from clawkit.system.addresses import is_loopback_host
+    from clawkit.wire.http.uvicorn_server import HttpLimits
 
     token = None if request.token_file is None else read_token(request.token_file)
     if request.public_url:
@@ -101,7 +102,7 @@ def _listen(request: ProxyRequest, port: int) -> int:
 
         checked_origin(request.public_url)
     guarded = open_guarded(request.url, request.entry, request.name, request.policy)
-    hosts = hosts_behind(request.public_url, None, on_loopback=is_loopback(request.host))
+    hosts = hosts_behind(request.public_url, None, on_loopback=is_loopback_host(request.host))
     run = partial(
         serve_reverse_proxy,
         guarded,
@@ -143,7 +144,6 @@ def _guard_process(request: ProxyRequest) -> int:
     from clawkit.guard.profiles.profile import profile_of
     from clawkit.guard.stdio import run_proxy
     from clawkit.hosts.ledger import WrappedCommand, wrapped_command
-    from clawkit.wire.line_io import claim_stdio
 
     fds = claim_stdio()
     # Rules that deny or ask take a server without a name for theirs, rules that allow do not.

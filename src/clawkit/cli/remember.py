@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import sys
-from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-import msgspec
 import typer
 
-from clawkit.assistant.memory.place import MemoryPlace, opened
-from clawkit.cli.being.options import (
-    BeingOption,
-    EmbedderOption,
-    ProgressLine,
-    StoreOption,
-    make_few_vectors,
-    say_missing,
-    say_removed,
-)
+from clawkit.assistant.memory.place import MemoryPlace
+from clawkit.cli.being.options import BeingOption, EmbedderOption, StoreOption, say_removed
 from clawkit.cli.commands import AsJson, CommandFailure, print_json, print_lines
-from clawkit.cli.memory.remote import SearchRequest, print_recalled, remote_being
-from clawkit.memory.tokens import Caller
-from clawkit.text.normalization import visible
-
-if TYPE_CHECKING:
-    from clawkit.memory.remote_being import RemoteBeing
+from clawkit.cli.memory.access import SearchRequest, memory_access
 
 _NOTHING = "No relevant memories found."
 
@@ -74,21 +59,15 @@ def remember(
         "themes": theme or [],
         "importance": importance,
     }
-    if address := place.address_of(being):
-        with remote_being(place, address) as there:
-            _remember_remotely(there, said, scene, as_json=as_json)
-        return
-    with opened(place) as store:
-        memory = store.open(place.own(store, being))
-        with ProgressLine("Remembering") as progress:
-            progress.begin()
-            sieve = memory.sieve()
-            node = memory.remember(said, Caller(), **scene, sieve=sieve)
-        if as_json:
-            print_json(node)
-        else:
-            print(f"Remembered: {visible(node.text)} ({node.id[:8]})")
-            say_removed(sieve.said())
+    with memory_access(place, being) as memory:
+        kept = memory.remember(said, scene)
+    if not as_json:
+        print(kept.line)
+        say_removed(kept.removed)
+    elif isinstance(kept.record, str):
+        print(kept.record)
+    else:
+        print_json(kept.record)
 
 
 def recall(
@@ -109,31 +88,15 @@ def recall(
     """Recall what is relevant to a sentence, as the assistant would, or nothing."""
     place = MemoryPlace(address, embedder)
     asked = _given(text, "to recall for", "recall")
-    if address := place.address_of(being):
-        with remote_being(place, address) as there, ProgressLine("Recalling") as progress:
-            progress.begin()
-            print_recalled(
-                there, SearchRequest(asked, limit, explain, as_of), _NOTHING, as_json=as_json
-            )
-        return
-    if not place.is_begun():
+    if not place.address_of(being) and not place.is_begun():
         none = {"kind": "keyword", "text": _NOTHING, "hits": ()}
         print_lines((_NOTHING,), none, as_json=as_json)
         return
-    with opened(place) as store:
-        from clawkit.cli.memory.output import hit_lines, hits_json
+    with memory_access(place, being) as memory:
+        told = memory.recall(SearchRequest(asked, limit, explain, as_of))
+    from clawkit.cli.memory.output import print_found
 
-        memory = store.open(place.own(store, being))
-        make_few_vectors(store, memory.being)
-        with ProgressLine("Recalling") as progress:
-            progress.begin()
-            found = memory.recall(
-                asked, Caller(), explain=explain, as_of=as_of or None, limit=limit
-            )
-        hits = {"kind": found.kind, "text": found.text, "hits": hits_json(found.hits)}
-        print_lines(hit_lines(found.hits, _NOTHING), hits, as_json=as_json)
-        if not as_json:
-            say_missing(store, memory.being, found.kind)
+    print_found(told, _NOTHING, as_json=as_json, with_text=True)
 
 
 def _given(text: list[str] | None, purpose: str, verb: str) -> str:
@@ -142,37 +105,3 @@ def _given(text: list[str] | None, purpose: str, verb: str) -> str:
         advice = f"give it as TEXT, or - and it on stdin, as in `echo … | claw {verb} -`"
         raise CommandFailure(f"there is nothing {purpose}: {advice}", 2)
     return said.strip() if text == ["-"] else said
-
-
-def _remember_remotely(
-    there: RemoteBeing, said: str, scene: dict[str, Any], *, as_json: bool
-) -> None:
-    from clawkit.text.calendar import resolved_on
-
-    said, days = resolved_on(said, scene["when"], datetime.now().astimezone().date())
-    whole = {**scene, "action": said, "when": list(days)}
-    answer = there.call("update_notes", {"scenes": [whole]})
-    if as_json:
-        print(answer)
-        return
-    told = _told(answer)
-    left_out = _left_out(told)
-    ids = "".join(f" ({visible(str(one))[:8]})" for one in told.get("node_ids", ()))
-    print(f"Noted at {visible(there.url)}{': ' + visible(said) if not left_out else '.'}{ids}")
-    say_removed(left_out)
-
-
-def _told(answer: str) -> dict[str, Any]:
-    """What a Being elsewhere answers; nothing where it is another kind of server."""
-    try:
-        return msgspec.json.decode(answer, type=dict[str, Any])
-    except msgspec.DecodeError:
-        return {}
-
-
-def _left_out(told: dict[str, Any]) -> str:
-    """What a Being elsewhere says that it has left out."""
-    removed, how = told.get("removed"), told.get("to_keep_them")
-    return (
-        f"Not kept: {', '.join(map(str, removed))} (`{how}` lets it keep them)." if removed else ""
-    )

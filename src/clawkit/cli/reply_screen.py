@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import sys
-import textwrap
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, TextIO
 
 from clawkit.assistant.callbacks import AssistantReply, Callbacks
+from clawkit.assistant.toolbox.tool_source import CallResult
+from clawkit.cli.tables import terminal_width, wrapped
+from clawkit.models.protocol import Text, ToolCall
+from clawkit.text.normalization import visible
 
 if TYPE_CHECKING:
-    from clawkit.assistant.toolbox.tool_source import CallResult
     from clawkit.cli.markdown import LiveMarkdown
-    from clawkit.models.protocol import ToolCall
 
 _MEDIA = re.compile(r"[ \t]*MEDIA:[ \t]*\S.*")
 _MAYBE_MEDIA = re.compile(r"[ \t]*(?:M(?:E(?:D(?:I(?:A(?::.*)?)?)?)?)?)?")
@@ -27,8 +27,6 @@ _DIM, _PLAIN = "\x1b[2m", "\x1b[0m"
 
 def harmless(text: str) -> str:
     """A text of several lines in which every character only shows itself."""
-    from clawkit.text.normalization import visible
-
     lines = text.replace("\r\n", "\n").split("\n")
     return "\n".join(
         "\t".join(visible(part, _UNLIMITED) for part in line.split("\t")) for line in lines
@@ -82,21 +80,11 @@ def can_style(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def _wrapped(line: str, out: TextIO) -> list[str]:
-    """On a terminal a line breaks between words, and what follows hangs below it."""
-    if not out.isatty():
-        return [line]
-    width = max(20, shutil.get_terminal_size((80, 24)).columns)
-    return textwrap.wrap(
-        line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    ) or [""]
-
-
 def aside(text: str, out: TextIO) -> None:
     """Harmless lines beside an answer, dim where they can be."""
     styled = can_style(out)
     for line in text.split("\n"):
-        for part in _wrapped(line, out):
+        for part in wrapped(line, terminal_width(out), after="  "):
             print(f"{_DIM}{part}{_PLAIN}" if styled and part else part, file=out)
     out.flush()
 
@@ -188,7 +176,6 @@ class ReplyScreen(Callbacks):
         if self._notes is None:
             return
         from clawkit.assistant.redaction import redact
-        from clawkit.text.normalization import visible
 
         self.pause()
         aside(visible(redact(text), _LONGEST_NOTE), self._notes)
@@ -226,8 +213,6 @@ def _markdown(out: TextIO | None) -> LiveMarkdown | None:
 
 def _reason(result: CallResult) -> str:
     """The first line of what a tool said when it failed; some say it to the model only."""
-    from clawkit.models.protocol import Text
-
     to_model = (part.text for part in result.outcome.parts if isinstance(part, Text))
     said = (text.strip() for text in (result.text, *to_model))
     return next(filter(None, said), "it did not say why").partition("\n")[0]
@@ -243,5 +228,6 @@ def error_lines(verb: str, text: str) -> None:
     if text in _told:
         return
     _told.add(text)
+    width = terminal_width(sys.stderr)
     for line in harmless(text).split("\n"):
-        print("\n".join(_wrapped(f"claw {verb}: {line}", sys.stderr)), file=sys.stderr)
+        print("\n".join(wrapped(f"claw {verb}: {line}", width, after="  ")), file=sys.stderr)

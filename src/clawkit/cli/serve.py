@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from clawkit.errors import ClawError
 from clawkit.tools.loader import load_server
+from clawkit.wire.input_requests import StateSeal
 from clawkit.wire.line_io import claim_stdio
+from clawkit.wire.server import ServerCore
 from clawkit.wire.stdio import serve_stdio
 
 if TYPE_CHECKING:
     from clawkit.login.options import LoginOptions
     from clawkit.wire.http.page import PageMaker, ServerPage
-    from clawkit.wire.server import ServerCore
 
 _HINT = """{name} speaks MCP on stdin and stdout, one JSON message a line: for a client to start.
 Try {{"jsonrpc":"2.0","id":1,"method":"tools/list"}}; Ctrl-D ends it.
@@ -83,15 +84,15 @@ def serve_file_http(
     """Serve a file over HTTP until interrupted; processes with one `CLAW_SECRET` share clients."""
     from clawkit.cli.server_logins import hint, hosts_behind, login_for
     from clawkit.settings import settings
+    from clawkit.system.addresses import is_loopback_host
     from clawkit.wire.http import HttpAppOptions
-    from clawkit.wire.http.uvicorn_server import HttpLimits, is_loopback, serve_http
-    from clawkit.wire.input_requests import StateSeal
+    from clawkit.wire.http.uvicorn_server import HttpLimits, serve_http
 
     def announce(url: str) -> None:
         print(f"{server.name} is at {url}", file=sys.stderr, flush=True)
         if login is not None:
             print(hint(login), file=sys.stderr, flush=True)
-        elif not is_loopback(host):
+        elif not is_loopback_host(host):
             print(_OPEN, file=sys.stderr, flush=True)
 
     try:
@@ -104,7 +105,7 @@ def serve_file_http(
             "page": _page_of(server, login=login is not None),
         }
         public_url = login.public_url if login else ""
-        hosts = hosts_behind(public_url, hosts, on_loopback=is_loopback(host))
+        hosts = hosts_behind(public_url, hosts, on_loopback=is_loopback_host(host))
         if hosts is not None:
             options["hosts"] = hosts
         limits = HttpLimits(connections=max_connections)

@@ -8,14 +8,14 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from urllib.parse import urlsplit
 
 import typer
 
 from clawkit.cli.commands import with_options
+from clawkit.errors import SettingsError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from clawkit.login.options import LoginOptions
     from clawkit.login.tool_logins import ToolOffer
     from clawkit.wire.http import HttpLogin
@@ -153,7 +153,6 @@ def _login_options(
 def _client_secret(file: Path | None) -> str:
     if file is None:
         return os.environ.get(_SECRET, "")
-    from clawkit.errors import SettingsError
 
     secret = private_text(file, "--oidc-secret-file")
     if not secret or not secret.isprintable():
@@ -194,7 +193,7 @@ def login_for(
     from clawkit.login.resources import address_of
     from clawkit.login.tool_logins import tool_login
     from clawkit.store import open_store
-    from clawkit.wire.http.trusted_proxies import TrustedProxies
+    from clawkit.wire.http.request_checks import TrustedProxies
 
     trusted = TrustedProxies(proxies)
     with closing(open_store(MemoryPlace().address)) as database:
@@ -217,8 +216,6 @@ def login_for(
 
 def private_text(file: Path, option: str) -> str:
     """What is in a file that nobody else can read; `option` is where it was given."""
-    from clawkit.errors import SettingsError
-
     try:
         mode = file.stat().st_mode
         if not stat.S_ISREG(mode):
@@ -237,8 +234,6 @@ def private_text(file: Path, option: str) -> str:
 
 def read_token(file: Path) -> str:
     """The token in a file that nobody else can read."""
-    from clawkit.errors import SettingsError
-
     secret = private_text(file, "--token-file")
     if len(secret) < _SHORTEST_TOKEN or not secret.isprintable() or " " in secret:
         raise SettingsError(
@@ -252,8 +247,6 @@ def hosts_behind(
     public_url: str, hosts: list[str] | None, *, on_loopback: bool
 ) -> list[str] | None:
     """The host names that a server answers to, with the one that its proxy passes on."""
-    from urllib.parse import urlsplit
-
     from clawkit.wire.http.request_checks import LOOPBACK
 
     if not public_url or (hosts is None and not on_loopback):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TextIO
 
 from clawkit.text.normalization import visible
 
@@ -15,6 +17,7 @@ _GAP = 2
 _LEAST = 12
 """As narrow as the first and the last column may become before others are left out."""
 _NOT_A_TERMINAL = 100_000
+_SHORT = 8
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
@@ -30,9 +33,29 @@ def shorten(text: str, widest: int) -> str:
     return text if cell_len(text) <= widest else f"{set_cell_size(text, widest - 1).rstrip()}…"
 
 
-def terminal_width() -> int | None:
+def terminal_width(out: TextIO | None = None) -> int | None:
     """The columns of the terminal; None where a program reads, for which nothing is cut."""
-    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else None
+    is_terminal = (out or sys.stdout).isatty()
+    return shutil.get_terminal_size((80, 24)).columns if is_terminal else None
+
+
+def wrapped(
+    text: str, width: int | None, first: str = "", after: str = "", most: int | None = None
+) -> list[str]:
+    """Lines for eyes, broken between words: `first` starts one, `after` the others; of no more
+    than `most`, the last ends with `…`. Where a program reads (no `width`), it is one line."""
+    if width is None:
+        return [f"{first}{text}"]
+    return textwrap.wrap(
+        text,
+        max(width, len(first) + 20, len(after) + 20),
+        initial_indent=first,
+        subsequent_indent=after,
+        break_long_words=most is not None,
+        break_on_hyphens=False,
+        max_lines=most,
+        placeholder="…",
+    ) or [first]
 
 
 def table_lines(
@@ -116,6 +139,11 @@ def change_row(
     """What was done to a server in a client's file, or would be."""
     would = dry_run and action in ("installed", "removed", "wrapped", "unwrapped")
     return f"would be {action}" if would else action, server, client, at_home(file), note
+
+
+def short_id(id_: str) -> str:
+    """On a terminal the beginning of an id is enough to tell it from others."""
+    return id_[:_SHORT] if sys.stdout.isatty() else id_
 
 
 def at_home(file: str) -> str:

@@ -13,7 +13,7 @@ from clawkit.cli.commands import AsJson, Target, print_json
 from clawkit.text.normalization import visible
 from clawkit.tools.loader import load_server
 from clawkit.tools.parameters import parameters_of, takes
-from clawkit.wire.http.page import PagePart, PasteText, ServerPage
+from clawkit.wire.http.page import PagePart, PasteText, ServerPage, render
 from clawkit.wire.server import ServerCore
 
 
@@ -42,7 +42,6 @@ def _page(server: ServerCore, target: str) -> str:
     """The page for clients that start the file themselves."""
     from clawkit.hosts.installation import file_order
     from clawkit.hosts.paste import pastes_for_command
-    from clawkit.wire.http.page import render
 
     order = file_order(target)
     started = f"started with: claw {shlex.join(order.argv[-2:])}"

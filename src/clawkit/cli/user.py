@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,17 +11,14 @@ from clawkit.assistant.memory.place import MemoryPlace, opened
 from clawkit.cli.being.options import StoreOption
 from clawkit.cli.being.output import day
 from clawkit.cli.commands import AsJson, CommandFailure, Yes, command_group, confirm, print_json
-from clawkit.cli.tables import ago, print_table
+from clawkit.cli.tables import ago, print_table, short_id
 from clawkit.login import grants, identities, need_packages, people
 from clawkit.login.records import LINK_SECONDS, Grant, User
 from clawkit.memory.store import beings as stored_beings
+from clawkit.store.database import Connection
 from clawkit.text.counts import counted
 from clawkit.text.normalization import visible
 
-if TYPE_CHECKING:
-    from clawkit.store.database import Connection
-
-_SHORT = 8
 _DEFAULT_ORIGIN = "http://localhost:8765"
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="What they are called.")]
@@ -240,7 +237,9 @@ def show(name: NameArgument, address: StoreOption = "", as_json: AsJson = False)
         if rows:
             print()
             print_table([("login", "client", "may", "since", "refreshed", "Being"), *rows])
-        seen = [(_short(one.id), day(one.created), visible(one.agent)) for one in told["browsers"]]
+        seen = [
+            (short_id(one.id), day(one.created), visible(one.agent)) for one in told["browsers"]
+        ]
         if seen:
             print()
             print_table([("browser", "since", "calls itself"), *seen])
@@ -251,11 +250,7 @@ def show(name: NameArgument, address: StoreOption = "", as_json: AsJson = False)
 def _login_row(grant: Grant, now: float) -> tuple[str, ...]:
     """A login as a line of a list: its id, client, scope, and when it began and was used."""
     client = visible(grant.client_name or grant.client)
-    return _short(grant.id), client, grant.scope, day(grant.created), ago(now - grant.used)
-
-
-def _short(id_: str) -> str:
-    return id_[:_SHORT] if sys.stdout.isatty() else id_
+    return short_id(grant.id), client, grant.scope, day(grant.created), ago(now - grant.used)
 
 
 @app.command()

@@ -1,7 +1,7 @@
 """The conversation of one client with one server: every message is parsed, judged and logged.
 
-It knows nothing of pipes or HTTP: a message comes in as bytes, and a `Passage` says which bytes go
-where. What is allowed and unchanged goes on as the bytes it came as, in one line.
+It knows no transport: a message comes in as bytes, and a `Passage` says which bytes go where. An
+allowed message that needs no change is forwarded as the bytes it came as, on one line.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from clawkit.guard.inspection import (
     inspect_questions,
     inspect_text,
     judge_question,
+    labelled,
     redacted,
     rest_blocked,
     with_declaration,
-    with_host,
     without_declaration,
 )
 from clawkit.guard.journal import DeferredAudit, Flight, Journal
@@ -66,7 +66,7 @@ _WITHHELD = (
 
 
 class GuardConversation:
-    """Everything between one client and one server. `receive` may be called from two threads."""
+    """Handles the messages of one client and one server. `receive` is safe for two threads."""
 
     def __init__(
         self,
@@ -77,9 +77,9 @@ class GuardConversation:
         asked: Flights | None = None,
         defers: bool = False,
     ) -> None:
-        """`deliver` takes what becomes ready later; `asked` may be shared by conversations.
+        """`deliver` takes passages that become ready later; conversations may share `asked`.
 
-        With `defers`, somebody writes `deferred_audit` from time to time.
+        With `defers`, the caller writes `deferred_audit` from time to time.
         """
         self.client = ClientProfile()
         self.journal = Journal(judge, host)
@@ -100,7 +100,7 @@ class GuardConversation:
         )
 
     def receive(self, side: Side, line: bytes | None, deliver: Deliver | None = None) -> Passage:
-        """Handle a line from one side; None stands for one that was too long to keep."""
+        """Handle a line from one side; None is one that was too long."""
         passage = self._receive(side, line, deliver)
         if self._path_queue:
             self._path_queue.go_on()
@@ -109,7 +109,7 @@ class GuardConversation:
     async def receive_async(
         self, side: Side, line: bytes | None, deliver: Deliver | None = None
     ) -> Passage:
-        """The same for an event loop: a large line is looked through in a thread."""
+        """Like `receive`, for an event loop: a large line is handled in a thread."""
         if line is None or len(line) < _LARGE:
             return self.receive(side, line, deliver)
         import asyncio
@@ -117,7 +117,7 @@ class GuardConversation:
         return await asyncio.to_thread(self.receive, side, line, deliver)
 
     def _receive(self, side: Side, line: bytes | None, deliver: Deliver | None) -> Passage:
-        # An answer is looked through by the policy that its call was judged by, or a newer one.
+        # An answer is inspected by the policy that judged its call, or a newer one.
         policy = self._fresh_policy() if side == "client" else self._policy
         try:
             if line is None:
@@ -132,7 +132,7 @@ class GuardConversation:
             return self._pass(side, message, line, policy, deliver or self._deliver)
         except (AuditError, PinError) as error:
             return self._closed(side, message, error)
-        except Exception as error:  # noqa: BLE001 - a fault of ours must neither open nor hang it
+        except Exception as error:  # noqa: BLE001 - a bug of ours must neither let it pass nor hang
             return self._failed(side, message, line, error)
 
     def _pass(
@@ -147,7 +147,7 @@ class GuardConversation:
         return self._request(side, message, line, policy, deliver)
 
     def _failed(self, side: Side, message: Message, line: bytes, error: Exception) -> Passage:
-        """Report where we failed, without values that may be secret; the caller gets an error."""
+        """Report where the guard failed, without values (secrets); answer with an error."""
         import sys
         import traceback
 
@@ -157,7 +157,7 @@ class GuardConversation:
         problem = InternalError("The guard failed on this message")
         if "method" in message:
             return self._unreadable(side, line, problem)
-        # An answer that was waited for: what nobody waits for is dropped before anything can fail.
+        # An answer that is awaited: others are dropped before anything can fail.
         return forwarded(side, failure(message.get("id"), problem))
 
     def _fresh_policy(self) -> Policy:
@@ -165,11 +165,11 @@ class GuardConversation:
         return self._policy
 
     def in_flight(self) -> int:
-        """How many requests the server still owes an answer."""
+        """How many requests the server has not answered yet."""
         return len(self._flights["client"])
 
     def end(self, reason: str) -> list[bytes]:
-        """The server is gone: an error for each request that it still owes an answer."""
+        """The server is gone: returns an error for each request that it has not answered."""
         unanswered = [*self._flights["client"], *self._path_queue.end(), *self._approvals.end()]
         self._flights["client"].clear()
         return [failure(request_id, InternalError(reason)) for request_id in unanswered]
@@ -229,7 +229,7 @@ class GuardConversation:
         return self._allow_in_turn(judged)
 
     def _allow_in_turn(self, asked: JudgedMessage) -> Passage:
-        """Let a call pass that a rule allows; it waits for others that could change its paths."""
+        """Forward a call that a rule allows, or queue it behind calls that may change its paths."""
         with self._path_queue.lock:
             if asked.decision.action == "prompt":  # A rule that was written since may allow it.
                 asked = self._judged_again(asked)
@@ -241,9 +241,9 @@ class GuardConversation:
             return self._allow(asked)
 
     def _in_its_round(self, call: Call) -> tuple[Call, ApprovalTicket | None, Round | None]:
-        """A call with what is known of it: whether it answers a question, ours or the server's.
+        """The call, and the question that it answers, if any: ours or the server's.
 
-        What it brings along is no part of it only then; else it is a parameter like any other.
+        Only then are its `requestState` and `inputResponses` no parameters of the call itself.
         """
         call = replace(call, known=self.client.known)
         brought = call.round()
@@ -262,7 +262,7 @@ class GuardConversation:
 
     def _refuse(self, asked: JudgedMessage) -> Passage:
         try:
-            if asked.record:  # a question was put about it before
+            if asked.record:  # a person was asked about it before
                 reason = asked.decision.reason
                 self.journal.approval(asked.record, asked.call, reason, allowed=False)
             else:
@@ -277,7 +277,7 @@ class GuardConversation:
         return asked._replace(decision=decision, policy=policy)
 
     def _decide_again(self, asked: JudgedMessage) -> Passage:
-        """What becomes of a call that waited for others, now that they have ended."""
+        """Judge a queued call again, now that the calls before it have ended."""
         try:
             asked = self._judged_again(asked)
             if asked.decision.action == "deny":
@@ -290,13 +290,13 @@ class GuardConversation:
 
     @property
     def waits(self) -> bool:
-        """Whether there are calls that the server does not have yet, because of other calls."""
+        """Whether calls are queued behind other calls."""
         return bool(self._path_queue)
 
     def _decide(
         self, call: Call, params: dict[str, Any], policy: Policy, *, counts: bool
     ) -> Decision:
-        """The call, and the answers to a server's questions that it brings along."""
+        """Decide about the call and about the answers to a server's questions in it."""
         if "inputResponses" in params:
             brought = {"inputResponses": params["inputResponses"]}
             answers = Call("inputResponses", "inputResponses", brought)
@@ -316,7 +316,7 @@ class GuardConversation:
         if inspected.refusal and decision.action != "deny":
             decision = Decision(action="deny", rule=decision.rule, reason=inspected.refusal)
         if decision.action != "deny":
-            params = with_host(message["method"], params)
+            params = labelled(message["method"], params, self._judge)
         if params is not original or inspected.message is not message:
             message = with_declaration({**message, "params": params})
             line = jsonrpc.encode(message)
@@ -397,12 +397,12 @@ class GuardConversation:
     def _inspect_answer(
         self, message: Message, line: bytes, flight: Flight, policy: Policy
     ) -> Inspected:
-        # Pins are of what the server said, not of what is left of it.
+        # Pins are of what the server sent, before anything is redacted.
         inspected, defines = self._inspect_definitions(without_declaration(message), flight, policy)
         if inspected.refusal:
             return inspected
-        # What is only flagged can be looked for when the answer is on its way; definitions have
-        # been looked through, and may be there because a person accepted them.
+        # Injections that are only flagged can be looked for after the answer is sent; definitions
+        # have been scanned already, and a person may have accepted them.
         later = policy.scan.injection == "flag" or defines
         if inspected.message is not message:
             line = jsonrpc.encode(inspected.message)
@@ -420,7 +420,7 @@ class GuardConversation:
     def _inspect_definitions(
         self, message: Message, flight: Flight, policy: Policy
     ) -> tuple[Inspected, bool]:
-        """An answer without definitions that are kept away; and whether it is one that has any."""
+        """The answer without quarantined definitions, and whether it is one with definitions."""
         method = flight.call.method
         if (kind := LISTS.get(method)) is not None:
             member = kind.member
@@ -435,7 +435,7 @@ class GuardConversation:
         refusal = found.refusal or rest_blocked(message, member, policy)
         return replace(found, refusal=refusal), True
 
-    # Notices, and what is no message.
+    # Notifications and invalid messages.
 
     def _notice(self, side: Side, message: Message, line: bytes, policy: Policy) -> Passage:
         method: str = message["method"]
@@ -472,7 +472,7 @@ class GuardConversation:
         return Passage()
 
     def _why_not_noticed(self, message: Message, policy: Policy) -> str:
-        """Why a client's notice does not go on; empty if it does."""
+        """Why a client's notification is not forwarded; empty if it is."""
         try:
             decision = self._judge.decide(_call_in(message), policy)
         except InvalidParamsError as error:
@@ -480,7 +480,7 @@ class GuardConversation:
         return decision.reason if decision.action == "deny" else ""
 
     def _cancel(self, side: Side, params: dict[str, Any]) -> bool:
-        """Whether the cancelled request still waited here; else its flight ends later."""
+        """Cancel a request; whether it was still waiting here, not forwarded yet."""
         request_id: Any = params.get("requestId")
         if not jsonrpc.valid_id(request_id):
             return False
@@ -490,7 +490,7 @@ class GuardConversation:
             return True
         if (flight := self._flights[side].get(request_id)) is None:
             return False
-        # Nobody may ever answer it: its arguments need not be kept.
+        # It may never be answered: its arguments need not be kept.
         bare = Call(flight.call.method, flight.call.tool, {})
         self._flights[side][request_id] = replace(flight, call=bare, cancelled=time.monotonic())
         self._cancelled.append((side, request_id))
@@ -500,7 +500,7 @@ class GuardConversation:
         return False
 
     def _unreadable(self, side: Side, line: bytes | None, error: ProtocolError) -> Passage:
-        """Forward nothing of it; whoever waits for it gets an error, if its id can be told."""
+        """Drop an invalid message; who waits for it gets an error, if its id is readable."""
         request_id = None if line is None else id_within(line)
         try:
             self.journal.dropped(side, "", error.message, line)
@@ -509,7 +509,7 @@ class GuardConversation:
         if side == "client":
             return Passage(to_client=failure(request_id, error))
         owed = self._flights["client"]
-        # A line of plain text is noise; one that begins like an answer was meant as one.
+        # A line of plain text is noise; one that begins like JSON was meant as an answer.
         meant = line is None or line.lstrip()[:1] in (b"{", b"[")
         if request_id is None and meant and len(owed) == 1:
             request_id = next(iter(owed), None)
@@ -519,7 +519,7 @@ class GuardConversation:
         return Passage(to_client=failure(request_id, InternalError(reason)))
 
     def _closed(self, side: Side, message: Message, error: AuditError | PinError) -> Passage:
-        """Fail closed: without a log or pins, nothing passes."""
+        """Fail closed: nothing passes while the log or the pins cannot be used."""
         if "method" not in message or "id" not in message:
             return Passage()
         reason = f"Nothing may pass: {error}"
@@ -533,7 +533,7 @@ def _call_in(message: Message) -> Call:
 
 
 def _redactions(flight: Flight, policy: Policy) -> tuple[Pattern[str], ...]:
-    """What to take out of an answer. A task's result may belong to any rule's call."""
+    """The patterns to redact from an answer. A task's result may belong to any rule's call."""
     if flight.call.method.startswith("tasks/"):
         return tuple(pattern for rule in policy.rules for pattern in rule.redact)
     return () if flight.decision.rule is None else flight.decision.rule.redact

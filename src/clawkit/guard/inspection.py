@@ -30,16 +30,21 @@ from clawkit.guard.scan.sanitizer import (
     suspicious,
 )
 from clawkit.text.injections import find_injections, remove_injections
-from clawkit.text.normalization import visible
+from clawkit.text.normalization import plain, visible
 from clawkit.wire import jsonrpc
 from clawkit.wire.jsonrpc import Message, as_object
 
 _IDS = ("url", "mode", "elicitationId")
 _ELICITATION = "elicitation/create"
+_LIKE_THE_GUARD = re.compile(
+    r"\b(?:guard|clawkit|clawai|policy|approv\w*)\b|\b(?:allow|deny)\b.{0,80}\bcalls?\b", re.DOTALL
+)
+WORDS_OF_SERVER = "The server {} asks this, in its own words; it is no question of the guard:"
 _QUESTIONS = ("sampling/createMessage", _ELICITATION)
 _ASKED_INSIDE = frozenset({*_QUESTIONS, "roots/list"})
 _ASKED_WITH = {key.lower(): key for key in ("message", "requestedSchema", "mode", "url")}
 _PARTS = ("result", "error", "params")
+_DECLARATIONS = (("result", "_meta"), ("params", "_meta"), ("error", "data"))
 _OPAQUE = ("requestState", "nextCursor", "taskId", "progressToken")
 _ONLY_INJECTIONS = ScanOptions(hidden="off", secrets="off", injection="flag")
 
@@ -123,7 +128,7 @@ def with_declaration(message: Message) -> Message:
     about = declaration(jsonrpc.encode(message))
     if about is None:
         return message
-    for part, place in (("result", "_meta"), ("params", "_meta"), ("error", "data")):
+    for part, place in _DECLARATIONS:
         holder = as_object(message.get(part))
         if holder is not None:
             inner = {**(as_object(holder.get(place)) or {}), DECLARED: about}
@@ -133,7 +138,7 @@ def with_declaration(message: Message) -> Message:
 
 def without_declaration(message: Message) -> Message:
     """Remove a declaration of redactions from a server's message: only the guard may make one."""
-    for part, place in (("result", "_meta"), ("params", "_meta"), ("error", "data")):
+    for part, place in _DECLARATIONS:
         holder = as_object(message.get(part))
         inner = None if holder is None else as_object(holder.get(place))
         if holder is not None and inner is not None and DECLARED in inner:
@@ -269,7 +274,7 @@ def inspect_questions(inspected: Inspected, part: str, judge: Judge, policy: Pol
             ask.append((call, decision.rule))
         if params is not original:
             flags = (*flags, "injection:removed")
-        params = with_host(request["method"], params)
+        params = labelled(request["method"], params, judge)
         kept[key] = request if params is original else {**request, "params": params}
     message = inspected.message
     if any(kept[key] is not requests[key] for key in kept):
@@ -291,7 +296,7 @@ def inspect_links(inspected: Inspected, judge: Judge, policy: Policy) -> Inspect
         decision, _, params = judge_question(_ELICITATION, link, judge, policy)
         if decision.action != "allow":
             return inspected.refused(decision.reason)
-        kept.append(with_host(_ELICITATION, params))
+        kept.append(labelled(_ELICITATION, params, judge))
     changed = {**error, "data": {**data, "elicitations": kept}}
     return Inspected({**inspected.message, "error": changed}, inspected.flags, ask=inspected.ask)
 
@@ -338,13 +343,19 @@ def _objection(params: dict[str, Any], rule: Rule | None) -> str:
     return f"a server may not ask for {visible(field, 100)}" if field else ""
 
 
-def with_host(method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Name the host in a question that wants a person to open an address."""
-    url = link_of(params) if method == _ELICITATION else None
-    if url is None:
+def labelled(method: str, params: dict[str, Any], judge: Judge) -> dict[str, Any]:
+    """Say whose words a question is in that sounds like the guard's, and which host a link opens.
+
+    For the client, guard and server are one: without it, a server could ask as the guard does.
+    """
+    if method != _ELICITATION:
         return params
-    message = params.get("message", "")
-    return {**params, "message": f"{message}\n\nThis opens {host_of(url)}.".lstrip()}
+    message = str(params.get("message", ""))
+    url = link_of(params)
+    says = [message] if url is None else [message, f"This opens {host_of(url)}."]
+    if _LIKE_THE_GUARD.search(plain(message)):
+        says.insert(0, WORDS_OF_SERVER.format(visible(judge.server, 200)))
+    return params if says == [message] else {**params, "message": "\n\n".join(filter(None, says))}
 
 
 def _allows_by_name(rule: Rule | None) -> bool:

@@ -1,4 +1,4 @@
-"""Decides about calls to one server by policy, pins and rate limits; opens that judge."""
+"""`Judge`: decides about calls to one server by policy, pins and rate limits."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from clawkit.wire.jsonrpc import as_object
 
 
 class RateLimiter:
-    """Counts calls by rule. A rule that a reload leaves as it was keeps its count."""
+    """Counts calls by rule. A rule that a reload does not change keeps its count."""
 
     def __init__(self) -> None:
         self._calls: dict[Rule, deque[float]] = {}
         self._lock = threading.Lock()
 
     def allow(self, rule: Rule, now: float) -> bool:
-        """Whether one more call fits into the rule's rate; if so it is counted."""
+        """Whether the rule's rate allows one more call; if so, it is counted."""
         rate = rule.rate
         if rate is None:
             return True
         with self._lock:
             calls = self._calls.setdefault(rule, deque())
-            # A clock set back would otherwise keep the window full for as long.
+            # Calls in the future are dropped too: the clock was set back.
             while calls and not now - rate.seconds < calls[0] <= now:
                 calls.popleft()
             if len(calls) >= rate.count:
@@ -54,7 +54,7 @@ _canonical = msgspec.json.Encoder(order="sorted").encode
 
 
 def call_digest(call: Call) -> str:
-    """The same for calls that are the same for a server, and come from the same client."""
+    """A hash of the call as the server sees it, and of its client."""
     return sha256(_canonical((call.lasting(), call.known.client))).hexdigest()
 
 
@@ -83,16 +83,16 @@ class Judge:
 
     @property
     def server(self) -> str:
-        """What the log and the pins call it, also where its name in the policy is unknown."""
+        """The server's name in the log and the pins, even if the policy does not know it."""
         return self.pins.server
 
     @property
     def follows_links(self) -> bool:
-        """Whether its paths are on this machine, where links can be followed and changed."""
+        """Whether its paths are on this machine, where links can be followed."""
         return self._paths.resolve
 
     def learn_roots(self, answer: object) -> None:
-        """A client's roots are directories that the server may take relative paths from."""
+        """Add a client's roots to the directories of which paths may be relative."""
         paths = self._paths
         if not paths.resolve or paths.cwd is None or paths.home is None:
             return
@@ -105,11 +105,11 @@ class Judge:
         self.audit.write(*[kept for record in records for kept in self._repeats.take(record)])
 
     def log_counts(self) -> None:
-        """Write down what was only counted so far. Raises AuditError."""
+        """Write the counts of repeated events. Raises AuditError."""
         self.audit.write(*self._repeats.drain())
 
     def decide(self, call: Call, policy: Policy, *, counts: bool = True) -> Decision:
-        """What is to be done with a call: its tool's pin speaks first, its rule's rate last."""
+        """Decide about a call: first by its tool's pin, then by the rules, last by the rate."""
         quarantine = self._quarantine(call)
         if quarantine is not None:
             return Decision(action="deny", rule=None, reason=quarantine)
@@ -124,7 +124,7 @@ class Judge:
         return Decision(action="deny", rule=rule, reason=reason)
 
     def _quarantine(self, call: Call) -> str | None:
-        """Why what is called, asked for or read is kept away, if it is."""
+        """Why the tool, prompt or resource of a call is quarantined, if it is."""
         if call.method == "tools/call":
             return self.pins.quarantined(call.tool)
         if call.method == "prompts/get":
@@ -135,16 +135,16 @@ class Judge:
         return self.pins.quarantined(uri, RESOURCES) or self.pins.quarantined(uri, TEMPLATES)
 
     def binding(self, call: Call, policy: Policy, rule: Rule | None) -> Binding:
-        """What an approval of this call is worth: exactly this call, under exactly these terms."""
+        """What an approval of this call is bound to: the call, the policy, the tool's pin."""
+        pin = ""
+        if call.method == "tools/call":
+            pin = self.pins.quarantined(call.tool) or self.pins.digest(call.tool)
         return Binding(
             call=call_digest(call),
             policy=policy.digest,
-            pin=self._pin(call.tool) if call.method == "tools/call" else "",
+            pin=pin,
             rule=rule,
         )
-
-    def _pin(self, tool: str) -> str:
-        return self.pins.quarantined(tool) or self.pins.digest(tool)
 
 
 def _root_uris(answer: object) -> Iterator[str]:
@@ -178,7 +178,7 @@ def open_judge(
     name: str = "",
     profile: Profile | None = None,
 ) -> Judge:
-    """The guard of one server; everything is in its usual place, except a `policy` given."""
+    """The judge of one server, with its files in the usual places, except a given `policy`."""
     file = PolicyFile(policy or locations.policy_file(), profile.rules if profile else ())
     options = file.current().audit
     audit = AuditLog(locations.audit_directory(), max_bytes=options.max, keep=options.keep)

@@ -1,4 +1,4 @@
-"""Where a message leads: bytes for the server or the client; and the guard's own replies."""
+"""`Passage`: which bytes go to the server and the client; and the guard's own replies."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Side = Literal["client", "server"]
 
 
 class Passage(msgspec.Struct, frozen=True):
-    """What a message leads to: bytes for the server, bytes for the client, or neither."""
+    """The bytes to send to the server and to the client, if any."""
 
     to_server: bytes | None = None
     to_client: bytes | None = None
 
 
 class MessageHead(msgspec.Struct, frozen=True):
-    """A message's id and method; None for what it does not have."""
+    """A message's id and method, if it has them."""
 
     id: str | int | None = None
     method: str | None = None
@@ -33,17 +33,15 @@ class MessageHead(msgspec.Struct, frozen=True):
         return self.method is None and self.id == request_id and type(self.id) is type(request_id)
 
 
+head_of = msgspec.json.Decoder(MessageHead).decode
+"""Decodes the head of bytes that are known to be a message."""
+
+
 class _WithId(msgspec.Struct, frozen=True):
     id: Any = None
 
 
 _decode = msgspec.json.Decoder(_WithId).decode
-_decode_head = msgspec.json.Decoder(MessageHead).decode
-
-
-def head_of(message: bytes) -> MessageHead:
-    """The head of bytes that are known to be a message."""
-    return _decode_head(message)
 
 
 def answers(passage: Passage, request_id: object) -> bool:
@@ -52,12 +50,12 @@ def answers(passage: Passage, request_id: object) -> bool:
 
 
 def forwarded(side: Side, line: bytes) -> Passage:
-    """What `side` said goes on."""
+    """Send a message of `side` on to the other side."""
     return Passage(to_server=line) if side == "client" else Passage(to_client=line)
 
 
 def returned(side: Side, line: bytes) -> Passage:
-    """`side` gets an answer from the guard itself."""
+    """Send an answer of the guard itself to `side`."""
     return Passage(to_client=line) if side == "client" else Passage(to_server=line)
 
 
@@ -71,7 +69,7 @@ def denied(request_id: RequestId, reason: str) -> bytes:
 
 
 def id_within(line: bytes) -> RequestId | None:
-    """The id of what is no proper message, as far as a lenient reader finds one."""
+    """The id of an invalid message, if a lenient parser finds one."""
     try:
         found = _decode(line).id  # Nothing else of it is kept, however much there is.
         return found if jsonrpc.valid_id(found) else None

@@ -1,8 +1,8 @@
 """Queues calls allowed by path while others run that might change where the path leads.
 
-A link that is made after a path was judged, and before the server opens it, leads past the rule
-(a race between check and use). So such a call waits until the calls before it have ended, and is
-then judged again. It waits for a bounded time, and is refused after that.
+Against a race between check and use: a symbolic link made after a path was judged, and before the
+server opens it, would lead past the rule. So such a call waits until the calls before it have
+ended, and is judged again; after a timeout it is refused.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class PathQueue:
         refuse: Callable[[JudgedMessage], Passage],
     ) -> None:
         self.lock = threading.RLock()
-        """Held from the look at what is in flight until the call is there too."""
+        """Held from the check of what is in flight until the call is in flight too."""
         self._judge = judge
         self._flights = flights
         self._judge_again = judge_again
@@ -63,20 +63,20 @@ class PathQueue:
             return ""
         oldest = time.monotonic() - question.policy.limits.path_timeout
         for flight in list(self._flights.values()):
-            # One that was cancelled is never answered, and ends some time.
+            # A cancelled call may never be answered: it counts until the timeout.
             ended = flight.cancelled and flight.cancelled < oldest
             if flight.call.method == "tools/call" and not ended and self._changes(flight.call.tool):
                 return flight.call.tool
         return ""
 
     def wait(self, question: JudgedMessage) -> None:
-        """Keep a call until nothing is in its way; with `lock` held."""
+        """Queue a call; `lock` must be held."""
         deadline = time.monotonic() + question.policy.limits.path_timeout
         self._waiting[question.message["id"]] = _Waiting(question, deadline)
         self._set_timer()
 
     def _set_timer(self) -> None:
-        """One timer for all: a client may have sent a thousand calls at once."""
+        """Start one timer for all: a client may have sent a thousand calls at once."""
         if self._timer is None and self._waiting:
             first = min(waiting.deadline for waiting in self._waiting.values())
             self._timer = threading.Timer(max(0.0, first - time.monotonic()), self._expire)
@@ -84,7 +84,7 @@ class PathQueue:
             self._timer.start()
 
     def go_on(self) -> None:
-        """A call may have ended: let those go on that waited for it, and for no other."""
+        """Judge queued calls again, in order, up to the first that still has to wait."""
         with self.lock:
             for request_id, waiting in list(self._waiting.items()):
                 if self.obstacle(waiting.question):
@@ -94,11 +94,11 @@ class PathQueue:
                     waiting.question.deliver(self._judge_again(waiting.question))
 
     def withdraw(self, request_id: RequestId) -> bool:
-        """Let one wait no longer; whether it did."""
+        """Remove a call from the queue; whether it was there."""
         return self._waiting.pop(request_id, None) is not None
 
     def end(self) -> list[RequestId]:
-        """Let none wait any longer; gives those that did."""
+        """Empty the queue; returns the ids that were in it."""
         with self.lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -123,7 +123,7 @@ class PathQueue:
         question.deliver(self._refuse(question._replace(decision=refusal)))
 
     def _changes(self, tool: str) -> bool:
-        """Whether a tool may change files: all may whose pinned definition does not deny it."""
+        """Whether a tool may change files: unless its pinned definition says `readOnlyHint`."""
         try:
             definition = self._judge.pins.accepted(tool, TOOLS)
         except PinError:

@@ -126,7 +126,7 @@ class _Document(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_
         return getattr(self, kind.section)
 
 
-class _Pinned:
+class _KindPins:
     """The pins of one kind as they were read, and what is looked up in them."""
 
     def __init__(self, kind: Kind, pins: _Section) -> None:
@@ -175,16 +175,16 @@ class _Pinned:
         )
 
 
-class _Book:
+class _ServerPins:
     """The pins of one server as they were read."""
 
     def __init__(self, document: _Document) -> None:
         self.document = document
-        self._sections: dict[Kind, _Pinned] = {}
+        self._sections: dict[Kind, _KindPins] = {}
 
-    def __getitem__(self, kind: Kind) -> _Pinned:
+    def __getitem__(self, kind: Kind) -> _KindPins:
         if kind not in self._sections:
-            self._sections[kind] = _Pinned(kind, self.document.section(kind) or {})
+            self._sections[kind] = _KindPins(kind, self.document.section(kind) or {})
         return self._sections[kind]
 
 
@@ -195,7 +195,7 @@ class Pins:
         self.server = server
         self._directory = directory
         self._file = pin_file(directory, server)
-        self._read: tuple[_Stamp, _Book] | None = None
+        self._read: tuple[_Stamp, _ServerPins] | None = None
         self._looked = 0.0
         self._first_listings: set[Kind] = set()
 
@@ -220,7 +220,7 @@ class Pins:
             self._first_listings.add(kind)
         elif first_page:
             self._first_listings.discard(kind)
-        scan = _PoisonScan(looks, blocks)
+        scan = _ScanMode(looks, blocks)
         check = self._checked(book, listed, kind, scan)
         if check.changes or is_first:
             with self._changing() as current:
@@ -268,7 +268,7 @@ class Pins:
         book = self._known()
         return [(kind, name, pin) for kind in KINDS for name, pin in book[kind].pins.items()]
 
-    def _known(self) -> _Book:
+    def _known(self) -> _ServerPins:
         book = self._book()
         if book is None:
             raise PinError(f"no server named {self.server!r} is pinned; `claw pins` lists those")
@@ -298,10 +298,10 @@ class Pins:
         return True
 
     def _checked(
-        self, book: _Book | None, listed: list[Definition], kind: Kind, scan: _PoisonScan
+        self, book: _ServerPins | None, listed: list[Definition], kind: Kind, scan: _ScanMode
     ) -> _ListCheck:
         others = None if kind in self._first_listings else self._elsewhere
-        known = _Pinned(kind, {}) if book is None else book[kind]
+        known = _KindPins(kind, {}) if book is None else book[kind]
         check = _ListCheck(self.server, known, others, scan)
         check.take(listed)
         return check
@@ -310,11 +310,11 @@ class Pins:
         """The other servers that have a tool of this name, each with its definition."""
         for file in sorted(self._directory.glob("*.json")):
             if file != self._file and (document := _read_document(file)) is not None:
-                for name, definition in _Book(document)[TOOLS].accepted.items():
+                for name, definition in _ServerPins(document)[TOOLS].accepted.items():
                     if _taken(name) == folded:
                         yield document.server, definition
 
-    def _book(self) -> _Book | None:
+    def _book(self) -> _ServerPins | None:
         """What the file says now; None if there is no file."""
         try:
             status = self._file.stat()
@@ -330,11 +330,11 @@ class Pins:
             if document.server != self.server:
                 problem = f"it is about the server {document.server!r}"
                 raise PinError(_unusable(self._file, problem, self.server))
-            self._read = (stamp, _Book(document))
+            self._read = (stamp, _ServerPins(document))
         return self._read[1]
 
     @contextmanager
-    def _changing(self) -> Generator[_Book | None]:
+    def _changing(self) -> Generator[_ServerPins | None]:
         try:
             make_private(self._directory)
             with locked(self._directory / _LOCK):
@@ -346,7 +346,7 @@ class Pins:
         write_whole(self._file, json.dumps(msgspec.to_builtins(document), indent=1).encode())
 
 
-class _PoisonScan(NamedTuple):
+class _ScanMode(NamedTuple):
     """Whether definitions are scanned for tool poisoning, and quarantined for it."""
 
     looks: bool
@@ -364,7 +364,7 @@ class _ListCheck:
     """The check of one page of a list against the pins."""
 
     def __init__(
-        self, server: str, known: _Pinned, others: _Others | None, scan: _PoisonScan
+        self, server: str, known: _KindPins, others: _Others | None, scan: _ScanMode
     ) -> None:
         self.kept: list[Definition] = []
         self.quarantined: list[tuple[str, str]] = []
@@ -557,10 +557,10 @@ def pinned_servers(directory: Path) -> tuple[Pinned, ...]:
     """All servers that have pins, by name."""
     documents = [_read_document(file) for file in sorted(directory.glob("*.json"))]
     found = sorted((d for d in documents if d), key=lambda document: document.server)
-    return tuple(map(_pinned, found))
+    return tuple(map(_summary, found))
 
 
-def _pinned(document: _Document) -> Pinned:
+def _summary(document: _Document) -> Pinned:
     everything = [
         (label(kind, name), pin)
         for kind in KINDS

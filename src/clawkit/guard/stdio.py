@@ -27,12 +27,12 @@ from clawkit.system.processes import (
     end_children,
     keep_freed_memory,
 )
-from clawkit.system.watchdog import Watchdog
-from clawkit.wire.line_io import ROOM, LineReader, write_all
+from clawkit.system.watchdog import Watchdog, name_as_guard
+from clawkit.wire.line_io import BUFFER_BYTES, LineReader, write_all
 
 
 class Outlet:
-    """A non-blocking writer for any thread; buffers what the other end does not take at once."""
+    """A thread-safe, non-blocking writer that buffers what the other end does not take at once."""
 
     def __init__(self, fd: int, on_wait: Callable[[], None]) -> None:
         self.fd = fd
@@ -45,7 +45,7 @@ class Outlet:
             os.set_blocking(fd, False)
 
     def send(self, data: bytes) -> None:
-        """Write, as far as the other end takes it; one that has gone is noticed elsewhere."""
+        """Write as much as the other end takes, and buffer the rest."""
         with self._turn:
             written = 0 if self._parts else self._write_once(data)
             if written == len(data):
@@ -55,21 +55,21 @@ class Outlet:
         self._on_wait()
 
     def flush(self) -> None:
-        """Go on with what waits."""
+        """Write more of the buffer."""
         with self._turn:
             self._write()
             if self._closing and not self._parts:
                 self._close()
 
     def close(self) -> None:
-        """Close the end, once everything is written."""
+        """Close it as soon as the buffer is written."""
         with self._turn:
             self._closing = True
             if not self._parts:
                 self._close()
 
     def finish(self) -> None:
-        """Write all that is left, however long the other end takes."""
+        """Write the whole buffer, however long that takes."""
         with self._turn, contextlib.suppress(OSError):
             os.set_blocking(self.fd, True)
             while self._parts:
@@ -97,7 +97,7 @@ class Outlet:
 
 
 class Inlet:
-    """A reader of lines, which pauses while what it leads to finds no room."""
+    """A reader of lines that pauses while the outlets are full."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class Inlet:
         self._on_end = on_end
 
     def read(self) -> bool:
-        """Take in what is there. Whether there can be more."""
+        """Read once; whether there can be more."""
         batch = self._lines.read()
         for line in self._lines.rest() if batch is None else batch:
             if line is None or line.strip():
@@ -125,17 +125,17 @@ class Inlet:
         return batch is not None
 
     def hang_up(self) -> None:
-        """The other end has gone, whatever there is still to read."""
+        """The other end is closed, even if there is more to read."""
         if not self.has_hung_up:
             self.has_hung_up = True
             self._on_end()
 
 
 class Pump:
-    """One thread that reads inlets and writes what waits for outlets, until the last inlet ended.
+    """One event loop for both directions, by `poll`.
 
-    It never waits for a writer. A thread for each direction would be simpler. But the two would
-    hand Python's lock to and fro for every message, which costs more than the messages do.
+    A thread for each direction would be simpler, but the two would exchange Python's global lock
+    for every message, which costs more than the messages do.
     """
 
     def __init__(self) -> None:
@@ -149,14 +149,14 @@ class Pump:
         self._poll.register(self._alarm, select.POLLIN)
 
     def wake(self) -> None:
-        """Have the loop look again at what waits; for other threads."""
+        """Wake the loop, from another thread."""
         try:
             os.write(self._bell, b"!")
         except BlockingIOError:
-            return  # It has been rung often enough.
+            return  # The pipe is full: it will wake up anyway.
 
     def stop(self) -> None:
-        """End the loop after this turn; for other threads."""
+        """End the loop after this turn, from another thread."""
         self._stopped = True
         self.wake()
 
@@ -167,8 +167,8 @@ class Pump:
         last: Inlet,
         on_turn: Callable[[bool], float | None],
     ) -> None:
-        """Until `last` ends. `on_turn` hears whether the loop was idle, and says how soon to ask
-        again in milliseconds."""
+        """Run until `last` ends. `on_turn` is told whether the loop was idle, and returns the
+        milliseconds after which it wants to be called again."""
         events: list[tuple[int, int]] = []
         while last.fd in inlets and not self._stopped:
             patience = on_turn(not events)
@@ -214,19 +214,19 @@ class Pump:
 
 
 def widen(*fds: int) -> None:
-    """Where the system lets us choose, let most messages fit into a pipe as a whole."""
+    """Enlarge pipes, where the system allows it, so that most messages fit in whole."""
     if not sys.platform.startswith("linux"):
         return
     import fcntl
 
     for fd in fds:
         with contextlib.suppress(OSError):  # no pipe, or no more of them for this user
-            if fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ) < ROOM:
-                fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, ROOM)
+            if fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ) < BUFFER_BYTES:
+                fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, BUFFER_BYTES)
 
 
 def _is_our_own(fd: int) -> bool:
-    """Whether nobody else writes to it: all who share it would stop waiting with us."""
+    """Whether no one else writes to it: non-blocking mode would be theirs as well."""
     end, errors = os.fstat(fd), os.fstat(2)
     if (end.st_dev, end.st_ino) == (errors.st_dev, errors.st_ino):
         return False
@@ -246,10 +246,10 @@ _OTHERS = ("SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT")
 
 
 class Signals:
-    """Catches signals, and keeps them until a handler is there.
+    """Catches signals and keeps them until there is a handler.
 
-    They are caught before the server starts: a guard that ended between its server's start and
-    its own readiness would leave the server behind.
+    They are caught before the server starts: else a signal right after that would end the guard
+    and leave the server behind.
     """
 
     def __init__(self) -> None:
@@ -280,16 +280,24 @@ class Proxy:
         server.stdin.close()
         limit = judge.policy.current().limits.message
         self._from_client = Inlet(
-            fds[0], limit, self._client_says, self._client_may_speak, self._client_left
+            fds[0],
+            limit,
+            lambda line: self._deliver(self._conversation.receive("client", line)),
+            self._client_may_speak,
+            self._client_left,
         )
         self._from_server = Inlet(
-            server.stdout.fileno(), limit, self._server_says, self._server_may_speak, _nothing
+            server.stdout.fileno(),
+            limit,
+            lambda line: self._deliver(self._conversation.receive("server", line)),
+            self._server_may_speak,
+            lambda: None,
         )
         self._written = time.monotonic()
         self._has_left = False
 
     def run(self, command: Sequence[str], signals: Signals) -> int:
-        """Until the server has ended; gives its exit status."""
+        """Run until the server has ended; returns its exit status."""
         signals.pass_to(self._pass_signal)
         with contextlib.suppress(AuditError):
             # A log that cannot be written denies the calls; the server may still say so.
@@ -315,12 +323,6 @@ class Proxy:
         if self._has_left:
             self._pump.wake()
 
-    def _client_says(self, line: bytes | None) -> None:
-        self._deliver(self._conversation.receive("client", line))
-
-    def _server_says(self, line: bytes | None) -> None:
-        self._deliver(self._conversation.receive("server", line))
-
     def _client_may_speak(self) -> bool:
         return self._to_server.waiting < _FULL and self._to_client.waiting < _FULL
 
@@ -334,18 +336,18 @@ class Proxy:
         self._end_after_grace()
 
     def _close_input(self) -> None:
-        """The server's input ends with the client's, once it has everything that still waited."""
+        """Close the server's input after the client's has ended and all queued calls are sent."""
         if not self._conversation.waits:
             self._to_server.close()
 
     def _await_exit(self) -> None:
-        """A server that has ended is over, even if something it started still has its output."""
+        """Stop when the server has ended, even if a child of its keeps its output open."""
         self._server.wait()
         time.sleep(_LAST_WORDS)
         self._pump.stop()
 
     def _turn(self, idle: bool) -> float | None:
-        """Answers are written down when there is nothing else to do, or after a moment."""
+        """Write deferred audit records when idle, or after a moment."""
         if self._has_left:
             self._close_input()
         deferred = self._conversation.deferred_audit
@@ -366,7 +368,7 @@ class Proxy:
         self._server.send_signal(number)
 
     def _end_after_grace(self) -> None:
-        """The server and what it started have this long to end by themselves."""
+        """End the server and its children after the grace period."""
         started = descendants(self._server.pid)
         threading.Thread(target=self._end, args=(started,), daemon=True).start()
 
@@ -381,23 +383,21 @@ class Proxy:
         end_all(started, _LAST_GRACE)
 
     def _reap(self) -> int:
-        """The server's status, as a shell would say it; one that has closed its output may go."""
+        """End the server; returns its status as a shell reports it."""
         self._end(descendants(self._server.pid))
         status = self._server.wait()
         return status if status >= 0 else 128 - status
 
 
-def _nothing() -> None:
-    return None
-
-
 def run_proxy(
     judge: Judge, command: Sequence[str], environment: Mapping[str, str], fds: tuple[int, int]
 ) -> int:
-    """Start the server behind the guard and serve until it ends; gives its exit status."""
+    """Start the server behind the guard and serve until it ends; returns its exit status."""
     signals = Signals()
     watch = Watchdog()
+    name_as_guard()
     close_to_others()
+    adopt_orphans()  # before there are any: none of them leaves the guard's sight
     try:
         server = subprocess.Popen(
             list(command),
@@ -412,7 +412,6 @@ def run_proxy(
     try:
         # These cost a little, while the server starts on its own.
         watch.begin(server.pid)
-        adopt_orphans()
         keep_freed_memory()
         return Proxy(judge, fds, server).run(command, signals)
     finally:

@@ -20,7 +20,7 @@ from clawkit.wire.jsonrpc import Message
 
 
 def _spelled(*names: str) -> dict[str, str]:
-    """Names by what a reader that does not mind the case would take for them."""
+    """Names by their lower case, for which a case-insensitive parser would take them."""
     return {name.lower(): name for name in names}
 
 
@@ -39,7 +39,7 @@ _METHODS = _spelled(
 _METHOD = re.compile(r"[!-.0-~]+(/[!-.0-~]+)*")
 _NAMES = ("name", "uri")
 MOST_VALUES = 1_000_000
-"""Three bytes can be an empty list that takes seventy in memory, and more time than text does."""
+"""A limit because an empty list of three bytes takes seventy in memory."""
 _LONG, _FEW = 4096, 64
 _OUTSIDE_STRINGS = re.compile(rb'"[^"]*"?|([\[{,])')
 _quick_decode = msgspec.json.Decoder().decode
@@ -66,7 +66,7 @@ def parse(line: bytes, depth: int) -> Message:
 
 
 def is_readable(line: bytes | None, depth: int) -> bool:
-    """Whether it is a message. Where no answer is expected, nobody's answer can be unreadable."""
+    """Whether it is a valid message."""
     try:
         return line is not None and bool(parse(line, depth))
     except ProtocolError:
@@ -74,7 +74,7 @@ def is_readable(line: bytes | None, depth: int) -> bool:
 
 
 def _one_reading(line: bytes) -> object:
-    """The value. What comes out as the same bytes again can only be read in one way."""
+    """Parse quickly if encoding the value gives the same bytes again, else strictly."""
     try:
         value = _quick_decode(line)
         if _has_all_strings(value, line) or _quick_encode(value) == line.rstrip(b"\r"):
@@ -83,15 +83,15 @@ def _one_reading(line: bytes) -> object:
         pass  # The slow way finds the words for what is wrong.
     value = _decode(line.decode())
     if b"\\ud" in line or b"\\uD" in line:
-        _refuse_lone_surrogates(value)
+        json.dumps(value, ensure_ascii=False).encode()  # raises for a lone surrogate
     return value
 
 
 def _has_all_strings(value: object, line: bytes) -> bool:
-    """Whether a long line is known to say no more than its value, at a look at the quotes in it.
+    """Whether a long line holds no more than its value, by counting quotes: a quick check.
 
-    Without escapes each of them begins or ends a string. A key that stands twice leaves a value
-    with fewer strings than its line has. Where there are fractions it is not known.
+    Without escapes, each quote begins or ends a string, and a duplicate key leaves a value with
+    fewer strings than its line has. False if there are fractions, for which this does not hold.
     """
     if len(line) < _LONG or b"\\" in line:
         return False
@@ -137,10 +137,6 @@ _decode = json.JSONDecoder(
 ).decode
 
 
-def _refuse_lone_surrogates(value: object) -> None:
-    json.dumps(value, ensure_ascii=False).encode()
-
-
 def _reason(error: ValueError) -> str:
     """What was wrong, without the bytes: they may be a secret."""
     if isinstance(error, UnicodeDecodeError):
@@ -151,7 +147,7 @@ def _reason(error: ValueError) -> str:
 
 
 def has_too_many_values(line: bytes) -> bool:
-    """Whether there are more than `MOST_VALUES`: each follows a bracket or a comma, but the first.
+    """Whether there are more than `MOST_VALUES`, by counting brackets and commas.
 
     An empty list or object counts twice.
     """
@@ -171,7 +167,7 @@ def has_too_many_values(line: bytes) -> bool:
 
 
 def _has_more(line: bytes, signs: tuple[bytes, ...], most: int) -> bool:
-    """Whether there are more than `most`. To find the next one is quicker than to count all."""
+    """Whether there are more than `most`; stops counting as soon as that is known."""
     count = 0
     for sign in signs:
         at = line.find(sign)
@@ -199,7 +195,7 @@ def _containers(value: object) -> list[object]:
 
 
 def _refuse_odd_names(message: Message) -> None:
-    """A call that is an answer or a notice too, and names that a server might trim."""
+    """Refuse calls that are also answers or notifications, and names that a server might trim."""
     if "result" in message or "error" in message:
         raise InvalidRequestError("Invalid request: both a call and an answer")
     method = message["method"]
@@ -217,7 +213,7 @@ def _refuse_odd_names(message: Message) -> None:
 
 
 def _refuse_other_spellings(message: Message) -> None:
-    """`Method` or `method ` beside or instead of `method`: some parsers do not mind."""
+    """Refuse `Method` or `method ` for `method`: lenient parsers take one for the other."""
     for names, found in (
         (_ENVELOPE, message),
         (_PARAMETERS, message.get("params", {})),

@@ -133,22 +133,18 @@ def matches(reading: HostFileContent, known: Sequence[Item], elsewhere: frozense
     found = {
         entry.keys: by_id[name]
         for entry in reading.entries
-        if (name := named_by(entry)) is not None and name in by_id
+        if (name := entry_id(entry.argv)) is not None and name in by_id
     }
     taken = {item.id for item in found.values()} | elsewhere
     here = [item for item in of_file(known, reading.file) if item.id not in taken]
-    for fits in (_same_place, _same_command):
-        _match(reading.entries, here, found, fits)
+    _match(reading.entries, here, found, lambda entry, item: entry.keys == item.keys)
+    _match(reading.entries, here, found, _same_command)
     return found
 
 
-def named_by(entry: ServerEntry) -> str | None:
-    """The id on the entry's command line, if it has one."""
-    return entry_id(entry.argv)
-
-
 def named_ids(entries: Iterable[ServerEntry]) -> frozenset[str]:
-    return frozenset(name for entry in entries if (name := named_by(entry)) is not None)
+    """The ids of records on the entries' command lines."""
+    return frozenset(name for entry in entries if (name := entry_id(entry.argv)) is not None)
 
 
 def named_elsewhere(file: HostFile, scope: SearchScope, known: Sequence[Item]) -> frozenset[str]:
@@ -197,10 +193,6 @@ def _same_command(entry: ServerEntry, item: Item) -> bool:
     return bool(command) and command == item.argv
 
 
-def _same_place(entry: ServerEntry, item: Item) -> bool:
-    return entry.keys == item.keys
-
-
 State = Literal["wrapped", "wrapped elsewhere", "not wrapped", "changed since"]
 """Elsewhere is behind a guard that uses another policy, or another log, than this machine's."""
 
@@ -235,12 +227,12 @@ def status(scope: SearchScope) -> StatusReport:
         recorded = matches(reading, known, elsewhere)
         there |= {item.id for item in recorded.values()} | elsewhere
         servers += [
-            _standing(reading, entry, recorded.get(entry.keys)) for entry in reading.entries
+            _server_status(reading, entry, recorded.get(entry.keys)) for entry in reading.entries
         ]
     return StatusReport((*servers, *_gone(scope, found.readings, known, there)), found.problems)
 
 
-def _standing(reading: HostFileContent, entry: ServerEntry, item: Item | None) -> ServerStatus:
+def _server_status(reading: HostFileContent, entry: ServerEntry, item: Item | None) -> ServerStatus:
     state, note = _state(reading, entry, item)
     transport = _transport(entry, item)
     return ServerStatus(entry.client, entry.name, state, entry.file, entry.keys, transport, note)

@@ -148,11 +148,8 @@ def _remote(
     kind: Transport | None = next(
         (_KINDS[data[k]] for k in form.kinds if data.get(k) in _KINDS), None
     )
-    return RemoteLaunch(url, dict(pairs), kind or implied or _guess(form, url))
-
-
-def _guess(form: EntryForm, url: str) -> Transport:
-    return "sse" if _SSE_PATH.search(url) else form.transport
+    guess: Transport = "sse" if _SSE_PATH.search(url) else form.transport
+    return RemoteLaunch(url, dict(pairs), kind or implied or guess)
 
 
 def is_guarded(argv: Sequence[str]) -> bool:
@@ -337,7 +334,8 @@ def _arguments(text: str, items: tuple[ValueNode, ...]) -> Iterator[Cut]:
             yield item.start, item.end, assigned["name"] + _HIDDEN + assigned["end"]
         elif "//" in raw:
             yield from _address(item, raw)
-        follows = not assigned and not follows and _is_flag(raw) and bool(_SECRET.search(raw))
+        is_flag = raw.lstrip("\"'").startswith("-")
+        follows = not assigned and not follows and is_flag and bool(_SECRET.search(raw))
 
 
 def _address(node: ValueNode, raw: str) -> Iterator[Cut]:
@@ -346,10 +344,6 @@ def _address(node: ValueNode, raw: str) -> Iterator[Cut]:
     text = _LONG_SEGMENT.sub(_HIDDEN, text)
     if text != raw:
         yield node.start, node.end, text
-
-
-def _is_flag(raw: str) -> bool:
-    return raw.lstrip("\"'").startswith("-")
 
 
 def _raw(text: str, node: ValueNode) -> str:

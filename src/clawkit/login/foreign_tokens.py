@@ -22,8 +22,7 @@ from clawkit.login.requests import RouteMaker
 from clawkit.login.resources import Challenges, ProtectedServer, ServerAddress
 from clawkit.store.database import Database
 from clawkit.wire.http.endpoint import HttpRefusal
-from clawkit.wire.http.request_checks import Origins
-from clawkit.wire.http.trusted_proxies import TrustedProxies
+from clawkit.wire.http.request_checks import Origins, TrustedProxies
 
 _SCOPE = re.compile(r"[!#-\[\]-~]+")
 _TYPES = ("at+jwt", "application/at+jwt", "jwt", "")

@@ -12,8 +12,7 @@ import msgspec
 from clawkit.errors import SettingsError
 from clawkit.login.resources import ProtectedServer, ServerAddress, TokenIssuer
 from clawkit.store.database import Database
-from clawkit.wire.http.request_checks import Origins
-from clawkit.wire.http.trusted_proxies import TrustedProxies
+from clawkit.wire.http.request_checks import Origins, TrustedProxies
 
 if TYPE_CHECKING:
     from clawkit.login.document_fetch import DocumentFetcher

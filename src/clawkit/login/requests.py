@@ -25,8 +25,7 @@ from clawkit.login.resources import ProtectedServer, ServerAddress
 from clawkit.system.addresses import network_of
 from clawkit.system.rate_limiter import TokenBuckets
 from clawkit.wire.http.endpoint import HttpRefusal, read_body
-from clawkit.wire.http.request_checks import Origins, read_headers
-from clawkit.wire.http.trusted_proxies import TrustedProxies
+from clawkit.wire.http.request_checks import Origins, TrustedProxies, read_headers
 from clawkit.wire.threads import Workers
 
 LONGEST_BODY = 64 * 1024

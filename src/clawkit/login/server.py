@@ -38,8 +38,7 @@ from clawkit.login.resources import Challenges, ProtectedServer, ServerAddress, 
 from clawkit.login.sign_in import SignIn
 from clawkit.store.database import Connection, Database
 from clawkit.system.rate_limiter import TokenBuckets
-from clawkit.wire.http.request_checks import Origins
-from clawkit.wire.http.trusted_proxies import TrustedProxies
+from clawkit.wire.http.request_checks import Origins, TrustedProxies
 
 if TYPE_CHECKING:
     from clawkit.login.provider import ProviderSignIn

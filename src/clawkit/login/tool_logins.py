@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from starlette.requests import Request as HttpRequest
@@ -14,15 +14,12 @@ from clawkit.login.identities import Stranger
 from clawkit.login.options import LoginOptions, token_issuer
 from clawkit.login.records import Login, User
 from clawkit.login.resources import Offer, ScopeChoice, ServerAddress, TokenIssuer
+from clawkit.store.database import Database
 from clawkit.wire.http.endpoint import HttpLogin, HttpRefusal
-from clawkit.wire.http.request_checks import Origins
-from clawkit.wire.http.trusted_proxies import TrustedProxies
+from clawkit.wire.http.request_checks import Origins, TrustedProxies
 from clawkit.wire.jsonrpc import Message, as_object
 from clawkit.wire.session import Principal
 from clawkit.wire.threads import Workers
-
-if TYPE_CHECKING:
-    from clawkit.store.database import Database
 
 ALL = "all"
 TOOL = "tool:"

@@ -6,6 +6,7 @@ and nothing is half there. Who forgets something may always do so.
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from collections.abc import Callable, Generator
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from clawkit.errors import BeingError, QuotaError
+from clawkit.errors import BeingError, QuotaError, StoreError
 from clawkit.memory.model_keys import LentKeys
 from clawkit.memory.records import Being
 from clawkit.memory.store import beings, jobs
@@ -151,6 +152,7 @@ KNOWN_FOR = 5.0
 
 _DAY = 86_400
 _MOST_KNOWN = 10_000
+_log = logging.getLogger("clawkit.memory")
 
 
 class Quota(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -256,7 +258,16 @@ class CallCounter:
         self._limits: dict[int, tuple[int | None, float]] = {}
 
     def count(self, being: Being) -> None:
-        """One more call; QuotaError if the calls of today are used up."""
+        """One more call; QuotaError if the calls of today are used up.
+
+        Where calls cannot be counted, because nothing can be written, they are still answered.
+        """
+        try:
+            self._count(being)
+        except StoreError as error:
+            _log.warning("a call cannot be counted: %s", error)
+
+    def _count(self, being: Being) -> None:
         limit = self._limit(being.n)
         if limit is None:
             return
@@ -269,7 +280,7 @@ class CallCounter:
                 f"{being.name} may be called {limit:,} times a day, and was today: nothing was "
                 f"done. It goes on at 00:00 UTC, in {_span(_DAY - now % _DAY)}"
             )
-        with self._database.jot(being.n) as unit:
+        with self._database.write_counters(being.n) as unit:
             beings.count_call(unit, day)
 
     def _limit(self, being: int) -> int | None:

@@ -1,4 +1,4 @@
-"""Makes remembered text safe to show: no hidden characters, nothing like a tag, orders quoted.
+"""Memories as text: when, whose, what, and safe to show, without hidden characters, tags or orders.
 
 What is remembered may have been written by anybody. A guard must not flag what servers write in
 good faith, so it knows only what overrides, conceals and steals. What is remembered is read again
@@ -8,15 +8,29 @@ or "you must never …", is taken for an order too.
 
 from __future__ import annotations
 
+import random
 import re
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cache
+from typing import TYPE_CHECKING
 
+from clawkit.memory.records import USER, Node
 from clawkit.store.database import keepable
 from clawkit.text.injections import find_injections
 from clawkit.text.keyword_search import KeywordSearch, decoded
 from clawkit.text.normalization import plain_content
 from clawkit.text.tables import expanded, listed, table
 
+if TYPE_CHECKING:
+    from clawkit.memory.portrait import Told
+
+_NEXT = " · "
+_AROUND = 200
+"""Characters of what was said before and after a memory."""
+
+_PLAIN = 300
+_SITTING = 3600.0
 LONGEST_SHOWN = 1_000
 """Characters of one memory in an answer; the rest can be asked for by its id."""
 
@@ -87,3 +101,108 @@ def find_instructions(text: str) -> tuple[str, ...]:
     if not _stems().places(content) or not _standing().search(decoded(content)):
         return found
     return (*found, STANDING)
+
+
+class MemoryTexts:
+    """Memories as they are told: when, whose, what, and what was said around it."""
+
+    def __init__(self, own: Collection[str], around: Mapping[int, Node] | None = None) -> None:
+        """`own` are the person's names; `around` are neighbours of memories, by their numbers."""
+        self._own = min(own, key=len, default="")
+        self._timed: frozenset[str] = frozenset()
+        self._around = around or {}
+
+    def block(
+        self, message: str, matters: Sequence[Sequence[Node]], best: Collection[int] = ()
+    ) -> str:
+        """The fragments of memories, shuffled; the same for the same message and memories.
+
+        What was said around the `best` is told with them.
+        """
+        self._timed = _several_a_day([node for matter in matters for node in matter])
+        fragments = [self._matter(nodes, best) for nodes in matters]
+        random.Random(f"{message}{[nodes[0].id for nodes in matters]}").shuffle(fragments)
+        return f"<memory-recall>\n{' / '.join(fragments)}\n</memory-recall>"
+
+    def _matter(self, told: Sequence[Node], best: Collection[int]) -> str:
+        """The memories on one matter, the newest first: what is so now, then what was so before."""
+        ordered = sorted(told, key=lambda node: (-node.since, -node.created, -node.seq))
+        return _NEXT.join(
+            self.fragment(node) if node is told[0] or node.seq in best else self.plain(node)
+            for node in ordered
+        )
+
+    def fragment(self, node: Node) -> str:
+        """One memory, in one line."""
+        scene = node.scene
+        place = f"{scene.setting}: " if scene.setting else ""
+        feeling = f" ({scene.feeling})" if scene.feeling else ""
+        said = told(f"{place}{scene.action}{feeling}")
+        before, after = told(self._before(node), _AROUND), told(self._after(node), _AROUND)
+        parts = (f"({before})" if before else "", said, f"({after})" if after else "")
+        return self._headed(node, " ".join(part for part in parts if part))
+
+    def plain(self, node: Node) -> str:
+        """One memory without what was said around it."""
+        return self._headed(node, told(node.scene.action, _PLAIN))
+
+    def told(self, one: Told) -> str:
+        """What holds, and what held before it."""
+        if one.before is None:
+            return self.plain(one.node)
+        return f"{self.plain(one.node)}{_NEXT}before: {self.plain(one.before)}"
+
+    def _headed(self, node: Node, said: str) -> str:
+        days = _days(node, timed=self._timed)
+        head = ", ".join(part for part in (days, self._whose(node)) if part)
+        return f"{told(head, 200)}: {said}" if head else said
+
+    def _whose(self, node: Node) -> str:
+        speaker = node.source.speaker
+        return self._own if speaker in ("", USER) else speaker
+
+    def _before(self, node: Node) -> str:
+        """What it goes on about; a model may have said it better than what was said before."""
+        other = self._around.get(node.seq - 1)
+        if other is None or not _in_one_sitting(node, other):
+            return node.scene.context
+        if other.ended is not None:
+            return ""
+        return node.scene.context or other.scene.action
+
+    def _after(self, node: Node) -> str:
+        other = self._around.get(node.seq + 1)
+        if other is None or other.ended is not None or not _in_one_sitting(node, other):
+            return ""
+        return other.scene.action
+
+
+def _in_one_sitting(one: Node, other: Node) -> bool:
+    mine, its = one.source, other.source
+    same = mine.speaker == its.speaker and mine.conversation == its.conversation
+    talk = bool(mine.conversation or (mine.message and its.message))
+    return same and talk and abs(one.created - other.created) < _SITTING
+
+
+def _several_a_day(found: Sequence[Node]) -> frozenset[str]:
+    """The days on which several of these were told, at times that tell them apart."""
+    times: dict[str, set[str]] = {}
+    for node in found:
+        day = _minute(node)[:10]
+        if day in node.scene.when[:1]:
+            times.setdefault(day, set()).add(_minute(node))
+    return frozenset(day for day, minutes in times.items() if len(minutes) > 1)
+
+
+def _minute(node: Node) -> str:
+    return datetime.fromtimestamp(node.created, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _days(node: Node, timed: Collection[str] = ()) -> str:
+    """From when it is, on some days with the time, and until when it was so."""
+    since = node.scene.when[0] if node.scene.when else ""
+    if since in timed and _minute(node).startswith(since):
+        since = _minute(node)
+    if node.ended is None or not since:
+        return since
+    return f"{since} until {datetime.fromtimestamp(node.ended, UTC).date().isoformat()}"

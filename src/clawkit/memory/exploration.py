@@ -40,7 +40,7 @@ def explore(
     dead = [node for node in read if node.status == "dead" and node.ended is None]
     if dead:
         try:
-            with database.jot(being) as unit:
+            with database.write_counters(being) as unit:
                 count_reads(unit, dead, caller, now)
         except StoreError as error:
             _log.warning("what was read cannot be counted: %s", error)

@@ -176,15 +176,15 @@ def listen(
     being: Being,
     messages: Sequence[ConversationMessage],
     caller: Caller,
-    sieve: SecretFilter,
+    secret_filter: SecretFilter,
 ) -> bool:
-    """Keep what was said to an assistant, without the secrets that the sieve finds.
+    """Keep what was said to an assistant, without the secrets that `secret_filter` finds.
 
     Says if a patrol is due.
     """
     now = store.clock()
     run = PatrolContext(store.limited, being.n, now, caller, store.embedder)
-    hear(run, sieve.messages(messages, caller, now), to_assistant=True)
+    hear(run, secret_filter.messages(messages, caller, now), to_assistant=True)
     with store.database.read(being.n) as unit:
         waiting = notes.count(unit, "scene")
     due = waiting >= ENOUGH_FOR_PATROL

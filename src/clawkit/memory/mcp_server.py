@@ -30,8 +30,9 @@ from clawkit.memory.tokens import LONGEST_CONVERSATION, META_CONVERSATION, Acces
 from clawkit.memory.tools import ACT, DEFINITIONS, WRITE_TOOLS, BeingTool, Offered, being_tools
 from clawkit.store.database import written
 from clawkit.tools.results import ToolContent, ToolResult
-from clawkit.tools.schema.converter import Converter, converter_for
+from clawkit.tools.schema.converter import Converter
 from clawkit.tools.schema.problems import unknown_argument
+from clawkit.tools.schema.reader import converter_for
 from clawkit.tools.tool import SdkMcpTool, ToolOptions
 from clawkit.version import __version__
 from clawkit.wire.server import ServerCore
@@ -186,8 +187,8 @@ class BeingServer(ServerCore):
             is_shown: bool,
         ) -> ToolResult:
             check_names(arguments, definition.input_schema["properties"])
+            self._store.calls.count(access.being)
             memory = self._store.open(access.being)
-            memory.count_call()
             given = convert(arguments)
             if wanted is not None and work.name in DETAILED:
                 found = DETAILED[work.name](self._store, memory, access.caller, given, wanted)
@@ -242,7 +243,7 @@ class BeingServer(ServerCore):
             access = self._asked(context, context.meta)
             check_names(arguments, properties)
             given: ActArguments = _act_arguments(arguments)
-            await context.run_in_thread(self._store.open(access.being).count_call, {})
+            await context.run_in_thread(self._store.calls.count, {"being": access.being})
             answer = await act(access.being.n, given.name, given.arguments or {})
             return ToolResult.text(answer if isinstance(answer, str) else written(answer))
 

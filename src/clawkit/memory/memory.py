@@ -157,8 +157,8 @@ class Memory:
         checked = [validation.scene(f"scenes[{at}]", scene) for at, scene in enumerate(scenes)]
         validation.counted("notes", len(notes))
         memos = [validation.said(f"notes[{at}]", memo) for at, memo in enumerate(notes)]
-        sieve = self.sieve()
-        checked, memos = sieve.scenes(checked), sieve.texts(memos)
+        secret_filter = self.secret_filter()
+        checked, memos = secret_filter.scenes(checked), secret_filter.texts(memos)
         validation.counted("scene_ids", len(scene_ids))
         ids = [validation.identifier(f"scene_ids[{at}]", i) for at, i in enumerate(scene_ids)]
         given = intake.NotesRequest(checked, memos, ids)
@@ -168,7 +168,7 @@ class Memory:
         if answer["waiting_scenes"] >= intake.ENOUGH_FOR_PATROL:
             self._want(PATROL, caller.llm_key)
             answer["patrol"] = "started in the background"
-        return {**answer, **sieve.told()}
+        return {**answer, **secret_filter.told()}
 
     def remember(
         self,
@@ -182,25 +182,26 @@ class Memory:
         themes: Sequence[str] = (),
         importance: float = 0.5,
         speaker: str = "",
-        sieve: SecretFilter | None = None,
+        secret_filter: SecretFilter | None = None,
     ) -> Node:
         """Make a memory of one sentence at once: of `when`, else today, and the days it names.
 
-        "Tomorrow" is counted from the day in `when`. The `sieve` then says what it has taken out.
+        "Tomorrow" is counted from the day in `when`. The `secret_filter` then says what it has
+        taken out.
         """
         now = self.now
         text, days = resolved_on(text, when, self._today)
         scene = Scene(text, tuple(actors), days, setting, feeling, tuple(themes), importance)
-        scene = (sieve or self.sieve()).scene(validation.scene("scene", scene))
+        scene = (secret_filter or self.secret_filter()).scene(validation.scene("scene", scene))
         source = intake.source_of(caller, speaker)
         return intake.remember_now(self._limited, self.being.n, self._embedder, scene, source, now)
 
     def structured(self, caller: Caller, asked: structured_memory.EntryRequest) -> dict[str, Any]:
         """Read or write structured memory; gives what the tool answers."""
-        sieve = self.sieve()
+        secret_filter = self.secret_filter()
         target, action = asked.target, asked.action
         if action in ("append", "update"):
-            asked = sieve.fields(asked, "content", "key", "location", "to")
+            asked = secret_filter.fields(asked, "content", "key", "location", "to")
         content, to = asked.content, asked.to
         order = structured_memory.order(asked, caller.token, self.now)
         if action == "get":
@@ -213,7 +214,7 @@ class Memory:
             answer["delivered"] = self._delivered(to, content, caller)
             if not answer["delivered"]:
                 answer["why"] = relationships.HOW_TO_REACH
-        return {**answer, **sieve.told()}
+        return {**answer, **secret_filter.told()}
 
     def relate(
         self,
@@ -225,13 +226,13 @@ class Memory:
     ) -> dict[str, Any]:
         """Keep or remove a relationship to somebody or something."""
         check_owner(relationships.RELATIONSHIP, caller)
-        sieve = self.sieve()
+        secret_filter = self.secret_filter()
         if action == "upsert":
-            name, kind = sieve.text(name), sieve.text(kind)
-            content = sieve.text(content) if content else content
+            name, kind = secret_filter.text(name), secret_filter.text(kind)
+            content = secret_filter.text(content) if content else content
         with self._limited.write(self.being.n) as unit:
             answer = relationships.relate(unit, name, kind, content, action, caller, self.now)
-        return {**answer, **sieve.told()}
+        return {**answer, **secret_filter.told()}
 
     def history(
         self,
@@ -264,13 +265,13 @@ class Memory:
         summary: str,
         feeling: str,
         caller: Caller,
-        sieve: SecretFilter | None = None,
+        secret_filter: SecretFilter | None = None,
     ) -> Node:
-        """Make one memory of several; the `sieve` says what it has taken out."""
+        """Make one memory of several; the `secret_filter` says what it has taken out."""
         validation.said("summary", summary)
         validation.sized("feeling", feeling)
-        sieve = sieve or self.sieve()
-        summary, feeling = sieve.text(summary), sieve.text(feeling)
+        secret_filter = secret_filter or self.secret_filter()
+        summary, feeling = secret_filter.text(summary), secret_filter.text(feeling)
         validation.counted("node_ids", len(ids))
         wanted = list(dict.fromkeys(validation.identifier("node_ids", i) for i in ids))
         if len(wanted) < 2:
@@ -297,10 +298,10 @@ class Memory:
             return replacement.retract(unit, old, now=self.now, token=caller.token, why=why)
 
     def supersede(
-        self, node_id: str, scene: Scene, caller: Caller, sieve: SecretFilter | None = None
+        self, node_id: str, scene: Scene, caller: Caller, secret_filter: SecretFilter | None = None
     ) -> Node:
         """Say what is so now in place of a memory that no longer holds."""
-        scene = (sieve or self.sieve()).scene(validation.scene("scene", scene))
+        scene = (secret_filter or self.secret_filter()).scene(validation.scene("scene", scene))
         embed = self._embed_ahead([scene])
         with self._limited.write(self.being.n) as unit:
             old = intake.one(unit, validation.identifier("node_id", node_id))
@@ -309,7 +310,7 @@ class Memory:
             )
 
     def restate(
-        self, node: Node, text: str, caller: Caller, sieve: SecretFilter | None = None
+        self, node: Node, text: str, caller: Caller, secret_filter: SecretFilter | None = None
     ) -> Node:
         """Say in other words what is so now, from today on, in place of a memory.
 
@@ -323,7 +324,7 @@ class Memory:
             if name.casefold() in new or name.casefold() not in old
         )
         scene = msgspec.structs.replace(node.scene, action=text, actors=actors, when=days)
-        return self.supersede(node.id, scene, caller, sieve)
+        return self.supersede(node.id, scene, caller, secret_filter)
 
     @property
     def _today(self) -> date:
@@ -343,16 +344,16 @@ class Memory:
         *,
         cap: int | None = None,
         dry_run: bool = False,
-        sieve: SecretFilter | None = None,
+        secret_filter: SecretFilter | None = None,
     ) -> PatrolOutcome:
         """Make memories of what was noted and said, and put memory in order.
 
         No more than `cap` memories die, and no more are merged; without, no more than a tenth. The
-        `sieve` says what it has taken out of the messages.
+        `secret_filter` says what it has taken out of the messages.
         """
         from clawkit.memory.patrol.run import patrol
 
-        kept = (sieve or self.sieve()).messages(messages, caller, self.now)
+        kept = (secret_filter or self.secret_filter()).messages(messages, caller, self.now)
 
         def walk() -> PatrolOutcome:
             return patrol(
@@ -416,23 +417,13 @@ class Memory:
         """How much there is of everything."""
         return figures(self._database, self.being)
 
-    def sieve(self) -> SecretFilter:
+    def secret_filter(self) -> SecretFilter:
         """What takes the secrets out of that which is written."""
         return SecretFilter(self._database, self.being)
 
     @property
     def now(self) -> float:
         return self._store.clock()
-
-    def count_call(self) -> None:
-        """One call of a client more; QuotaError if it is one too many today.
-
-        Where calls cannot be counted, because nothing can be written, they are still answered.
-        """
-        try:
-            self._store.calls.count(self.being)
-        except StoreError as error:
-            _log.warning("a call cannot be counted: %s", error)
 
     def _embed_ahead(self, scenes: Sequence[Scene]) -> Embed | None:
         """How new memories get their vectors, made before the transaction that needs them."""

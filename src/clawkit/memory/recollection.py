@@ -12,9 +12,7 @@ patrol, where no other reader looks. What a conversation was told is kept under 
 from __future__ import annotations
 
 import logging
-import random
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,12 +20,12 @@ import msgspec
 import numpy as np
 
 from clawkit.errors import StoreError
-from clawkit.memory.display_text import told
+from clawkit.memory.display_text import MemoryTexts
 from clawkit.memory.people import names_of
 from clawkit.memory.portrait import Told, best_of, is_of, portrait
 from clawkit.memory.recall.search import Hit, SearchResult, search
 from clawkit.memory.recall.signals import mentioned, says_change
-from clawkit.memory.records import USER, Node
+from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, reads
 from clawkit.memory.tokens import Caller
 from clawkit.store.database import Database, Unit
@@ -42,14 +40,9 @@ NOTHING_NEW = (
     "them again."
 )
 _OF_ACTIVE, _OF_DEAD = 1, 2
-_NEXT = " · "
 _LOOKED_AT = 36
 """How many memories are looked at again, to choose what is told beside the best."""
 
-_AROUND = 200
-"""Characters of what was said before and after a memory."""
-
-_PLAIN = 300
 _BESIDE = 9
 """How many memories at most are told beside those that were asked for."""
 
@@ -59,7 +52,6 @@ _OF_ASKER = 24
 _ONE_MATTER = 0.5
 """How near in meaning two of the best are that are told together, the newer first."""
 
-_SITTING = 3600.0
 _log = logging.getLogger("clawkit.memory")
 
 
@@ -121,7 +113,7 @@ def recollect(
         current = [hit.node for hit in hits if hit.node.seq not in replaced]
         told = {hit.node.seq for hit in hits}
         best = () if of_asker else current[:limit]
-        texts = MemoryTexts(unit, known.question.people.own, best, told)
+        texts = MemoryTexts(known.question.people.own, _around(unit, best, told))
     if hits:
         hits = _told_now(database, being, hits, caller, now)
     found = [hit.node for hit in hits]
@@ -175,7 +167,10 @@ def look_again(
     if newer is not None:
         order = [newer, *(at for at in order if at not in (0, newer))]
         order.insert(first, 0)
-    kept = leads | rare | (scores >= hits[0].score - found.far_behind)
+    behind = hits[0].score - scores
+    on_matter = near >= _ONE_MATTER
+    kept = leads | rare | (behind <= found.not_far_behind)
+    kept |= on_matter & (behind <= found.far_behind)
     kept[:_FIRST_FEW] |= (near * later)[:_FIRST_FEW] >= _SAME_MATTER
     told = tuple(hits[at] for at in order if kept[at] or at == newer)
     if question.is_about_past:
@@ -271,6 +266,12 @@ def _matters(
     return matters
 
 
+def _around(unit: Unit, best: Sequence[Node], told: Collection[int]) -> dict[int, Node]:
+    """What was said around the best, apart from what is told itself."""
+    seqs = {node.seq + step for node in best for step in (-1, 1)} - {0, *told}
+    return nodes.fetch(unit, sorted(seqs))
+
+
 def told_to(unit: Unit, caller: Caller) -> frozenset[int]:
     return reads.told(unit, _conversation(caller)) if caller.conversation else frozenset()
 
@@ -286,118 +287,6 @@ def count_reads(unit: Unit, read: Sequence[Node], caller: Caller, now: float) ->
         reads.queue(unit, caller.token, times, now)
 
 
-class MemoryTexts:
-    """Memories as they are told: when, whose, what, and what was said around it."""
-
-    def __init__(
-        self,
-        unit: Unit,
-        own: Collection[str],
-        best: Sequence[Node] = (),
-        told: Collection[int] = (),
-    ) -> None:
-        """What was said around the `best` is told with them, unless it is `told` itself."""
-        self._own = min(own, key=len, default="")
-        self._timed: frozenset[str] = frozenset()
-        around = {node.seq + step for node in best for step in (-1, 1)} - {0, *told}
-        self._around = nodes.fetch(unit, sorted(around))
-
-    def block(
-        self, message: str, matters: Sequence[Sequence[Node]], best: Collection[int] = ()
-    ) -> str:
-        """The fragments of memories, shuffled; the same for the same message and memories.
-
-        What was said around the `best` is told with them.
-        """
-        self._timed = _several_a_day([node for matter in matters for node in matter])
-        fragments = [self._matter(nodes, best) for nodes in matters]
-        random.Random(f"{message}{[nodes[0].id for nodes in matters]}").shuffle(fragments)
-        return f"<memory-recall>\n{' / '.join(fragments)}\n</memory-recall>"
-
-    def _matter(self, told: Sequence[Node], best: Collection[int]) -> str:
-        """The memories on one matter, the newest first: what is so now, then what was so before."""
-        ordered = sorted(told, key=lambda node: (-node.since, -node.created, -node.seq))
-        return _NEXT.join(
-            self.fragment(node) if node is told[0] or node.seq in best else self.plain(node)
-            for node in ordered
-        )
-
-    def fragment(self, node: Node) -> str:
-        """One memory, in one line."""
-        scene = node.scene
-        place = f"{scene.setting}: " if scene.setting else ""
-        feeling = f" ({scene.feeling})" if scene.feeling else ""
-        said = told(f"{place}{scene.action}{feeling}")
-        before, after = told(self._before(node), _AROUND), told(self._after(node), _AROUND)
-        parts = (f"({before})" if before else "", said, f"({after})" if after else "")
-        return self._headed(node, " ".join(part for part in parts if part))
-
-    def plain(self, node: Node) -> str:
-        """One memory without what was said around it."""
-        return self._headed(node, told(node.scene.action, _PLAIN))
-
-    def told(self, one: Told) -> str:
-        """What holds, and what held before it."""
-        if one.before is None:
-            return self.plain(one.node)
-        return f"{self.plain(one.node)}{_NEXT}before: {self.plain(one.before)}"
-
-    def _headed(self, node: Node, said: str) -> str:
-        days = _days(node, timed=self._timed)
-        head = ", ".join(part for part in (days, self._whose(node)) if part)
-        return f"{told(head, 200)}: {said}" if head else said
-
-    def _whose(self, node: Node) -> str:
-        speaker = node.source.speaker
-        return self._own if speaker in ("", USER) else speaker
-
-    def _before(self, node: Node) -> str:
-        """What it goes on about; a model may have said it better than what was said before."""
-        other = self._around.get(node.seq - 1)
-        if other is None or not _in_one_sitting(node, other):
-            return node.scene.context
-        if other.ended is not None:
-            return ""
-        return node.scene.context or other.scene.action
-
-    def _after(self, node: Node) -> str:
-        other = self._around.get(node.seq + 1)
-        if other is None or other.ended is not None or not _in_one_sitting(node, other):
-            return ""
-        return other.scene.action
-
-
-def _in_one_sitting(one: Node, other: Node) -> bool:
-    mine, its = one.source, other.source
-    same = mine.speaker == its.speaker and mine.conversation == its.conversation
-    talk = bool(mine.conversation or (mine.message and its.message))
-    return same and talk and abs(one.created - other.created) < _SITTING
-
-
-def _several_a_day(found: Sequence[Node]) -> frozenset[str]:
-    """The days on which several of these were told, at times that tell them apart."""
-    times: dict[str, set[str]] = {}
-    for node in found:
-        day = _minute(node)[:10]
-        if day in node.scene.when[:1]:
-            times.setdefault(day, set()).add(_minute(node))
-    return frozenset(day for day, minutes in times.items() if len(minutes) > 1)
-
-
-def _minute(node: Node) -> str:
-    return datetime.fromtimestamp(node.created, UTC).strftime("%Y-%m-%d %H:%M")
-
-
-def _days(node: Node, timed: Collection[str] = ()) -> str:
-    """From when it is, on some days with the time, and until when it was so."""
-    since = node.scene.when[0] if node.scene.when else ""
-    if since in timed and _minute(node).startswith(since):
-        since = _minute(node)
-    if node.ended is None or not since:
-        return since
-    return f"{since} until {datetime.fromtimestamp(node.ended, UTC).date().isoformat()}"
-
-
 def _told_now(
     database: Database, being: int, hits: tuple[Hit, ...], caller: Caller, now: float
 ) -> tuple[Hit, ...]:
@@ -406,7 +295,7 @@ def _told_now(
     Where nothing can be written, memories are told all the same.
     """
     try:
-        with database.jot(being) as unit:
+        with database.write_counters(being) as unit:
             told = told_to(unit, caller)
             new = tuple(hit for hit in hits if hit.node.seq not in told)
             count_reads(unit, [hit.node for hit in new], caller, now)

@@ -9,7 +9,7 @@ from pathlib import Path
 from clawkit.memory.job_worker import EMBED
 from clawkit.memory.recall.index_text import words_of_node
 from clawkit.memory.store import jobs, nodes, postings
-from clawkit.memory.store.salvage import Salvaged, drop_orphans, salvage
+from clawkit.store.salvage import Salvaged, drop_orphans, salvage
 from clawkit.store.schema import UNIQUE_NAMES
 from clawkit.store.sqlite import SqliteConnection, SqliteDatabase
 

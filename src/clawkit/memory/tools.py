@@ -196,10 +196,10 @@ def update_notes(memory: Memory, caller: Caller, given: NotesArguments) -> dict[
 
 def merge_nodes(memory: Memory, caller: Caller, given: MergeArguments) -> str:
     ids = {part.strip().lower(): None for part in given.node_ids.split(",") if part.strip()}
-    sieve = memory.sieve()
-    node = memory.merge(list(ids), given.summary, given.feeling or "", caller, sieve)
+    secret_filter = memory.secret_filter()
+    node = memory.merge(list(ids), given.summary, given.feeling or "", caller, secret_filter)
     merged = f"Merged {len(ids)} nodes into the new node {node.id}."
-    return f"{merged} {sieve.said()}".strip()
+    return f"{merged} {secret_filter.said()}".strip()
 
 
 class RelationArguments(msgspec.Struct, frozen=True):
@@ -308,9 +308,9 @@ def trigger_patrol(memory: Memory, caller: Caller, given: PatrolArguments) -> di
     counted("messages", len(given.messages), _MOST_MESSAGES)
     messages = [_message(f"messages[{at}]", one) for at, one in enumerate(given.messages)]
     marker = sized("marker_id", given.marker_id or "", LONGEST_NAME) or None
-    sieve = memory.sieve()
-    outcome = memory.patrol(caller, messages, marker, sieve=sieve)
-    return {**msgspec.to_builtins(outcome), **sieve.told()}
+    secret_filter = memory.secret_filter()
+    outcome = memory.patrol(caller, messages, marker, secret_filter=secret_filter)
+    return {**msgspec.to_builtins(outcome), **secret_filter.told()}
 
 
 def _message(where: str, given: MessageArgument) -> ConversationMessage:

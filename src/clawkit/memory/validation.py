@@ -90,10 +90,10 @@ def said(argument: str, value: str, longest: int = LONGEST_TEXT) -> str:
     return sized(argument, value, longest)
 
 
-def few(argument: str, values: Iterable[str], longest: int = LONGEST_NAME) -> tuple[str, ...]:
+def few(argument: str, values: Iterable[str]) -> tuple[str, ...]:
     found = tuple(values)
     counted(argument, len(found))
-    return tuple(sized(f"{argument}[{at}]", value, longest) for at, value in enumerate(found))
+    return tuple(sized(f"{argument}[{at}]", one, LONGEST_NAME) for at, one in enumerate(found))
 
 
 def counted(argument: str, number: int, most: int = MOST_AT_ONCE) -> None:

@@ -53,15 +53,9 @@ async def json_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[dict[str, 
                 yield _object(event.data)
     # Some servers leave out the empty line after the last event. A part of one is no JSON.
     for event in events.feed(b"\n\n"):
-        if event.data and (last := _last(event.data)) is not None:
-            yield last
-
-
-def _last(data: bytes) -> dict[str, Any] | None:
-    try:
-        return _object(data)
-    except MalformedEventError:
-        return None
+        if event.data:
+            with suppress(MalformedEventError):
+                yield _object(event.data)
 
 
 def _object(data: bytes | None) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -20,9 +20,6 @@ from clawkit.errors import (
 )
 from clawkit.models.json_fields import joined
 from clawkit.models.protocol import Called, Event, Finished, Message, Model, Prompt, Text, TextDelta
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 20.0

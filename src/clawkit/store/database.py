@@ -118,7 +118,7 @@ class Database(Transactions, Protocol):
         """A transaction over what belongs to no single Being: the list of them, tokens, jobs."""
         ...
 
-    def jot(self, being: int) -> AbstractContextManager[Unit]:
+    def write_counters(self, being: int) -> AbstractContextManager[Unit]:
         """Like `write`, for counters: it waits a moment at most, and a power cut may undo it."""
         ...
 

@@ -217,7 +217,7 @@ class PostgresDatabase:
             yield Unit(connection, being, PostgresVectors)
 
     @contextmanager
-    def jot(self, being: int) -> Generator[Unit]:
+    def write_counters(self, being: int) -> Generator[Unit]:
         with self._transaction(being, write=True) as connection:
             connection.run("SET LOCAL synchronous_commit = off")
             yield Unit(connection, being, PostgresVectors)

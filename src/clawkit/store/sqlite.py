@@ -70,7 +70,7 @@ class _Use(enum.Enum):
 
     READING = ("BEGIN", "query_only = ON")
     WRITING = ("BEGIN IMMEDIATE", "query_only = OFF", "synchronous = FULL")
-    JOTTING = ("BEGIN IMMEDIATE", "query_only = OFF", "synchronous = NORMAL")
+    COUNTING = ("BEGIN IMMEDIATE", "query_only = OFF", "synchronous = NORMAL")
 
 
 class SqliteConnection(Connection):
@@ -120,8 +120,8 @@ class SqliteDatabase:
             yield Unit(connection, being, SqliteVectors)
 
     @contextmanager
-    def jot(self, being: int) -> Generator[Unit]:
-        with self._transaction(_Use.JOTTING) as connection:
+    def write_counters(self, being: int) -> Generator[Unit]:
+        with self._transaction(_Use.COUNTING) as connection:
             yield Unit(connection, being, SqliteVectors)
 
     @contextmanager
@@ -138,7 +138,7 @@ class SqliteDatabase:
                 give_lock_back(file, held)
 
     def probe(self) -> None:
-        with self._transaction(_Use.JOTTING) as connection:
+        with self._transaction(_Use.COUNTING) as connection:
             (version,) = connection.rows("PRAGMA user_version")[0]
             connection.run(f"PRAGMA user_version = {version}")
         # Space that the log of writes has already may do for this, and for little more.
@@ -205,7 +205,7 @@ class SqliteDatabase:
 
     def _waits(self, use: _Use) -> float:
         """For how many seconds another may hold the store."""
-        return _MOMENT if use is _Use.JOTTING else self._patience
+        return _MOMENT if use is _Use.COUNTING else self._patience
 
     @contextmanager
     def _turn_to_write(self, patience: float) -> Generator[None]:

@@ -70,10 +70,15 @@ def check_address(where: str, url: str, *, secret: bool, query: bool = False) ->
 def is_loopback(url: str) -> bool:
     """Whether an address is this machine."""
     host = _host(url)
+    return is_loopback_host(host) or host.endswith(".localhost")
+
+
+def is_loopback_host(host: str) -> bool:
+    """Whether a host is `localhost`, or a loopback address in numbers."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+        return host == "localhost"
 
 
 def has_no_such_address(error: OSError) -> bool:

@@ -9,7 +9,7 @@ Clock = Callable[[], float]
 
 
 class TokenBucket:
-    """`burst` steps at once, and `rate` a second in the long run."""
+    """Allows `burst` calls at once, and `rate` a second in the long run."""
 
     __slots__ = ("_at", "_burst", "_clock", "_left", "_rate")
 
@@ -21,19 +21,19 @@ class TokenBucket:
         self._at = clock()
 
     def wait(self) -> float:
-        """How many seconds until the next step is free; 0 if it is."""
+        """How many seconds until the next call is allowed; 0 if it is."""
         self._refill()
         return 0.0 if self._left >= 1 else (1 - self._left) / self._rate
 
     def take(self) -> float:
-        """Make a step; where none is free, nothing is taken and this says when one will be."""
+        """Count a call if it is allowed and return 0, else the seconds until one is."""
         seconds = self.wait()
         if not seconds:
             self._left -= 1
         return seconds
 
     @property
-    def rested(self) -> bool:
+    def is_full(self) -> bool:
         """Whether it is as good as new."""
         self._refill()
         return self._left >= self._burst
@@ -45,38 +45,38 @@ class TokenBucket:
 
 
 class TokenBuckets:
-    """A pace for each key; those that are rested are forgotten when there are many.
+    """A token bucket for each key; full ones are forgotten when there are many.
 
     A rate of 0 sets no limit.
     """
 
-    MOST = 20_000
+    MAX_KEYS = 20_000
 
     def __init__(self, rate: float, burst: int, clock: Clock = time.monotonic) -> None:
         self._rate = rate
         self._burst = burst
         self._clock = clock
-        self._of: dict[Hashable, TokenBucket] = {}
+        self._buckets: dict[Hashable, TokenBucket] = {}
 
     def __len__(self) -> int:
-        return len(self._of)
+        return len(self._buckets)
 
     def take(self, key: Hashable) -> float:
-        return self._pace(key).take() if self._rate > 0 else 0.0
+        return self._bucket(key).take() if self._rate > 0 else 0.0
 
     def wait(self, key: Hashable) -> float:
-        pace = self._of.get(key)
-        return 0.0 if pace is None else pace.wait()
+        bucket = self._buckets.get(key)
+        return 0.0 if bucket is None else bucket.wait()
 
-    def _pace(self, key: Hashable) -> TokenBucket:
-        found = self._of.get(key)
+    def _bucket(self, key: Hashable) -> TokenBucket:
+        found = self._buckets.get(key)
         if found is None:
-            if len(self._of) >= self.MOST:
+            if len(self._buckets) >= self.MAX_KEYS:
                 self._forget()
-            found = self._of[key] = TokenBucket(self._rate, self._burst, self._clock)
+            found = self._buckets[key] = TokenBucket(self._rate, self._burst, self._clock)
         return found
 
     def _forget(self) -> None:
-        """Make room: a flood of keys must fill no memory, and not be searched at each of them."""
-        left = [(key, pace) for key, pace in self._of.items() if not pace.rested]
-        self._of = dict(left[-self.MOST // 2 :])
+        """Drop at least half of the buckets, so that a flood of keys seldom gets here."""
+        left = [(key, bucket) for key, bucket in self._buckets.items() if not bucket.is_full]
+        self._buckets = dict(left[-self.MAX_KEYS // 2 :])

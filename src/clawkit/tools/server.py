@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from inspect import cleandoc, isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
 import msgspec
@@ -188,8 +189,6 @@ def _given(fields: dict[str, Any], *, meta: Any, **more: Any) -> dict[str, Any]:
 
 
 def _described(function: Callable[..., Any], definition: dict[str, Any]) -> dict[str, Any]:
-    from inspect import cleandoc
-
     shown: dict[str, Any] = {"name": function.__name__}
     if function.__doc__:
         shown["description"] = cleandoc(function.__doc__)
@@ -197,8 +196,6 @@ def _described(function: Callable[..., Any], definition: dict[str, Any]) -> dict
 
 
 def _completer(function: Callable[..., Any]) -> Callable[..., Any]:
-    from inspect import isawaitable
-
     async def complete(name: str, value: str, chosen: dict[str, str]) -> list[str]:
         found = function(name, value, chosen)
         return list(await found if isawaitable(found) else found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from inspect import isasyncgenfunction, isgeneratorfunction
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction, signature
 from types import FunctionType
 from typing import (
     Annotated,
@@ -230,8 +230,6 @@ class FunctionTool(SdkMcpTool):
 
 def _runner(handler: Any) -> Callable[[dict[str, Any], Context], Awaitable[Any]]:
     """One way to call any handler: an object with `call`, or a coroutine function."""
-    from inspect import signature
-
     call: Callable[..., Awaitable[Any]] = getattr(handler, "call", handler)
     if not callable(call):
         raise SchemaError(f"a handler needs an async `call` method, and {handler!r} has none")
@@ -241,8 +239,6 @@ def _runner(handler: Any) -> Callable[[dict[str, Any], Context], Awaitable[Any]]
 
 
 def _is_async(function: Any) -> bool:
-    from inspect import iscoroutinefunction
-
     while hasattr(function, "func"):
         function = function.func
     return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)

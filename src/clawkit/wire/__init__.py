@@ -1,1 +1,1 @@
-"""JSON-RPC, the MCP server core, and its doors; no policy, no storage."""
+"""JSON-RPC, the MCP server core and its transports; no policy, no storage."""

@@ -28,11 +28,11 @@ _SHOWN = 200
 
 
 class Interruption(KeyboardInterrupt):
-    """A person has pressed Ctrl-C; a tool that raises what Ctrl-C does has only failed."""
+    """Ctrl-C was pressed. Differs from the KeyboardInterrupt that a failing tool may raise."""
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What one server does at once. Calls beyond `concurrency` wait, and `waiting` of them may."""
+    """How many calls of a server run and wait, in how many threads, and for how long each."""
 
     concurrency: int = 20_000
     waiting: int = 20_000
@@ -47,10 +47,7 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class CallSemaphore:
-    """Lets a number of calls run, keeps a number waiting in order, and refuses the rest.
-
-    By hand because an asyncio.Semaphore costs three coroutines on every call.
-    """
+    """A semaphore with a bounded queue; cheaper for each call than `asyncio.Semaphore`."""
 
     def __init__(self, running: int, waiting: int) -> None:
         self._free = running
@@ -79,7 +76,7 @@ class CallSemaphore:
         return True
 
     def leave(self) -> None:
-        """Give the turn to the next in line, or back."""
+        """Let the next waiting call run."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
@@ -99,14 +96,14 @@ class Calls:
     async def perform(
         self, tool: Tool, arguments: dict[str, Any], context: Context
     ) -> dict[str, Any]:
-        """The result of one call; whatever the tool raises becomes a result the model can read."""
+        """Run one call; an exception of the tool becomes a result that the model can read."""
         strict = context.session.strict
         try:
             if tool.requires_approval and not context.session.approved:
                 await _approve(tool, arguments, context)
             if tool.concurrency is None:
-                return await self._counted(tool, arguments, context)
-            return await self._in_turn(tool, arguments, context)
+                return await self._run(tool, arguments, context)
+            return await self._run_limited(tool, arguments, context)
         except MissingCapabilityError as error:
             if context.modern:
                 raise
@@ -124,10 +121,10 @@ class Calls:
                 log.exception("tool %s failed", tool.name)
             return failed(tool, error, strict=strict)
 
-    async def _in_turn(
+    async def _run_limited(
         self, tool: Tool, arguments: dict[str, Any], context: Context
     ) -> dict[str, Any]:
-        """A call of a tool with a limit of its own; waiting for it takes nobody else's place."""
+        """Apply the tool's own limit first: calls that wait for it do not block other tools."""
         semaphore = self._per_tool.get(tool.name)
         if semaphore is None:
             semaphore = CallSemaphore(tool.concurrency or 1, self._limits.waiting)
@@ -135,26 +132,24 @@ class Calls:
         if not semaphore.try_enter():
             await semaphore.enter()
         try:
-            return await self._counted(tool, arguments, context)
+            return await self._run(tool, arguments, context)
         finally:
             context.when_idle(semaphore.leave)
 
-    async def _counted(
-        self, tool: Tool, arguments: dict[str, Any], context: Context
-    ) -> dict[str, Any]:
-        """A call that counts against the limits of the server."""
+    async def _run(self, tool: Tool, arguments: dict[str, Any], context: Context) -> dict[str, Any]:
+        """Apply the server's limits of concurrency and time."""
         if not self._all.try_enter():
             await self._all.enter()
         try:
             seconds = tool.timeout if tool.timeout is not None else self._limits.timeout
             if seconds is None:
                 return await tool.invoke(arguments, context)
-            return await _within(seconds, tool, arguments, context)
+            return await _with_timeout(seconds, tool, arguments, context)
         finally:
             context.when_idle(self._all.leave)
 
 
-async def _within(
+async def _with_timeout(
     seconds: float, tool: Tool, arguments: dict[str, Any], context: Context
 ) -> dict[str, Any]:
     limit = asyncio.timeout(seconds)
@@ -164,12 +159,12 @@ async def _within(
     except TimeoutError:
         if not limit.expired():
             raise
-        context.give_up()
+        context.mark_over()
         raise ToolTimeoutError(f"{tool.name} took longer than {seconds:g} s") from None
 
 
 def _is_being_cancelled() -> bool:
-    """Whether somebody cancelled this task, as opposed to a tool that says so of itself."""
+    """Whether this task was cancelled, as opposed to a tool that raised CancelledError itself."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -185,13 +180,13 @@ async def _approve(tool: Tool, arguments: dict[str, Any], context: Context) -> N
 
 
 def _shortened(value: Any) -> str:
-    """A value as the person sees it: every argument is shown, and what was cut is marked."""
+    """A value as JSON; if it is cut, its length is shown."""
     text = msgspec.json.encode(value).decode()
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
 
 
 def failed(tool: Tool, error: BaseException, *, strict: bool) -> dict[str, Any]:
-    """An `isError` result, or for a strict session the error -32603."""
+    """An `isError` result; for a strict session, raises the error -32603."""
     text = explain(tool.name, error)
     if strict:
         raise InternalError(text) from error

@@ -1,4 +1,4 @@
-"""What a running tool, resource or prompt can do and know: the `Context` that it may take."""
+"""`Context`: what a running tool, resource or prompt can ask, report and read of its request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TIMED_OUT = re.compile(r"time[ds]?[ -]?out", re.IGNORECASE)
 
 
 class Context:
-    """One call, seen from inside: a parameter of this type gets it and stays out of the schema."""
+    """The context of one call: a parameter of this type gets it and stays out of the schema."""
 
     __slots__ = (
         "_counter",
@@ -68,16 +68,16 @@ class Context:
 
     @property
     def cancelled(self) -> bool:
-        """True once the client no longer wants the answer. A sync tool should look now and then."""
+        """Whether the client no longer wants the result. Sync tools should check now and then."""
         return self._running.cancelled or (self._running.over and self.task is None)
 
     @property
     def timed_out(self) -> bool:
-        """Whether the client cancelled because its own patience ended, as its reason says."""
+        """Whether the client cancelled because of its own timeout, by the reason it gave."""
         return self._running.cancelled and _TIMED_OUT.search(self._running.reason) is not None
 
-    def give_up(self) -> None:
-        """Nobody waits for this call any more; its answer is another one."""
+    def mark_over(self) -> None:
+        """Send no more messages for this call: it has been answered."""
         self._running.over = True
 
     @property
@@ -86,7 +86,7 @@ class Context:
 
     @property
     def tool_call_id(self) -> str:
-        """The id that the model's host gave this call, or the request's own."""
+        """The id that the model's host gave this call, else the request's id."""
         return str(self.meta.get("claudecode/toolUseId", self._request.id))
 
     @property
@@ -96,12 +96,12 @@ class Context:
 
     @property
     def client(self) -> dict[str, Any]:
-        """What the client says it is: name and version, or nothing."""
+        """The client's name and version, as it declared them; may be empty."""
         return self.meta.get(META_CLIENT) or self.session.client
 
     @property
     def capabilities(self) -> dict[str, Any]:
-        """What the client says it can do, for this request."""
+        """The capabilities that the client declared for this request."""
         return self._request.capabilities
 
     @property
@@ -114,27 +114,27 @@ class Context:
 
     @property
     def task(self) -> TaskHandle | None:
-        """The task this call has become, if it has."""
+        """The MCP task that this call has become, if it has."""
         return self._task if self._task is not None and self._task.promoted else None
 
     @property
     def task_id(self) -> str | None:
-        """The name this call has as a task, should it become one."""
+        """The id of this call as an MCP task, known before it becomes one."""
         return None if self._task is None else self._task.record.id
 
     def attach(self, task: TaskHandle) -> None:
-        """Let this call become a task."""
+        """Allow this call to become an MCP task."""
         self._task = task
 
     @property
     def round(self) -> int:
-        """How many rounds of questions this call has had, as its signed state shows."""
+        """How many rounds of questions this call has had, by its signed state."""
         return self._rounds.count
 
     def progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Tell the client how far the work is. Costs nothing when the client did not ask."""
+        """Report progress, if the client asked for it."""
         if self.task is not None:
             self.task.describe(message or _percentage(progress, total))
             return
@@ -149,7 +149,7 @@ class Context:
         self._request.send(jsonrpc.notification("notifications/progress", params))
 
     def log(self, level: str, data: Any, *, logger: str | None = None) -> None:
-        """Send a log message to a client that wants this level."""
+        """Send a log message, if the client wants this level."""
         if level not in LOG_LEVELS:
             raise ValueError(f"no log level {level!r}; there are {', '.join(LOG_LEVELS)}")
         wanted = self._log_level()
@@ -183,7 +183,7 @@ class Context:
         key: str | None = None,
         **options: Any,
     ) -> dict[str, Any]:
-        """Ask the client's model. `options` are further fields of `sampling/createMessage`."""
+        """Ask the client's model. `options` are other fields of `sampling/createMessage`."""
         return await self._ask_one(input_requests.sampling(messages, max_tokens, **options), key)
 
     async def roots(self, *, key: str | None = None) -> list[dict[str, Any]]:
@@ -215,20 +215,19 @@ class Context:
             raise MissingCapabilityError(need, {capability: {}})
 
     def can(self, capability: str) -> bool:
-        """Whether the client can be asked that: `elicitation` (by a form), `sampling`, `roots`."""
+        """Whether the client supports `elicitation` (by a form), `sampling` or `roots`."""
         declared = jsonrpc.as_object(self.capabilities.get(capability))
         if declared is None:
             return False
         if capability != "elicitation":
             return True
-        # Forms are what a client means that says nothing more; some can only open a page.
+        # An empty object means forms; some clients can only open a page.
         return self.protocol_version >= "2025-06-18" and (not declared or "form" in declared)
 
     async def _answers(self, asked: dict[str, InputRequest]) -> dict[str, Any]:
-        """The answers that this request brought along, or the end of the round.
+        """The answers in this request; raises InputRequired if some are missing.
 
-        An answer counts only for the question it was given to: a question that reads differently
-        this time is put again.
+        An answer counts only for the question it was given to: one that has changed is asked again.
         """
         known: dict[str, Any] = {}
         missing: dict[str, InputRequest] = {}
@@ -252,7 +251,7 @@ class Context:
         import asyncio
 
         self._open.update(missing)
-        await asyncio.sleep(0)  # What is asked beside this, as in a gather, goes out with it.
+        await asyncio.sleep(0)  # Questions asked concurrently, as in a gather, join this round.
         if self.task is not None:
             return await self.task.ask(missing)
         put_now = {key: digest(question.to_wire()) for key, question in self._open.items()}
@@ -280,7 +279,7 @@ class Context:
             raise ToolExecutionError(f"The client's answer cannot be used: {error}") from None
 
     async def become_task(self) -> None:
-        """From here on the client polls for the result, where client and tool allow tasks."""
+        """Let the client poll for the result from now on, if client and tool allow tasks."""
         if self._task is not None:
             self._task.promote()
 
@@ -290,13 +289,13 @@ class Context:
         arguments: dict[str, Any],
         workers: Workers | None = None,
     ) -> Any:
-        """Call a blocking function without delaying anybody else; in other threads, if given."""
+        """Call a blocking function in a thread, of `workers` or of the server's own."""
         job = (workers or self.server.workers).start(function, arguments)
         self._job = job.ended
         return await job.outcome
 
     def when_idle(self, then: Callable[[], None]) -> None:
-        """Call `then` when no thread works for this call any more, even if nobody waits for it."""
+        """Call `then` once no thread works for this call any more."""
         if self._job is None or self._job.done():
             then()
         else:

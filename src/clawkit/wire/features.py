@@ -1,4 +1,4 @@
-"""What a server offers, as the core sees it: a definition to list, and something to await."""
+"""The interfaces of what a server offers: tools, resources, templates, prompts, completions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TaskUse = Literal["never", "allowed", "required"]
 
 
 class Tool(Protocol):
-    """Something that `tools/call` can reach."""
+    """A tool for `tools/list` and `tools/call`."""
 
     @property
     def name(self) -> str: ...
@@ -37,7 +37,7 @@ class Tool(Protocol):
 
 
 class Resource(Protocol):
-    """Something that `resources/read` can reach by its URI."""
+    """A resource for `resources/list` and `resources/read`."""
 
     @property
     def uri(self) -> str: ...
@@ -48,7 +48,7 @@ class Resource(Protocol):
 
 
 class ResourceTemplate(Protocol):
-    """A family of resources, by URI template."""
+    """Resources whose URIs match a template."""
 
     @property
     def uri_template(self) -> str: ...
@@ -62,7 +62,7 @@ class ResourceTemplate(Protocol):
 
 
 class McpPrompt(Protocol):
-    """Something that `prompts/get` can reach."""
+    """A prompt for `prompts/list` and `prompts/get`."""
 
     @property
     def name(self) -> str: ...

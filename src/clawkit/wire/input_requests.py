@@ -1,8 +1,8 @@
 """Input requests to the client (elicitation, sampling, roots), and the signed state of rounds.
 
-The same input request is a JSON-RPC request in the handshake era, and an entry of `inputRequests`
-in the modern one. There the state passes through the client, so it is authenticated (HMAC-SHA256),
-it expires, and it is bound to the method, the arguments and the principal of its request.
+An input request is a JSON-RPC request in the handshake era, and an entry of `inputRequests` in the
+modern one. There, the state passes through the client, so it is authenticated (HMAC-SHA256), it
+expires, and it is bound to the method, the arguments and the principal of its request.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LIFETIME_SECONDS = 600
 
 
 class Rounds(msgspec.Struct, frozen=True):
-    """What earlier rounds established: the questions put, by digest, and the answers given."""
+    """Earlier rounds of a call: digests of the questions asked, and the answers."""
 
     count: int = 0
     asked: dict[str, str] = {}
@@ -37,7 +37,7 @@ class _Sealed(msgspec.Struct, frozen=True, array_like=True):
 
 
 def digest(value: Any) -> str:
-    """A short name for a JSON value, the same for the same value."""
+    """A short hash of a JSON value."""
     import hashlib
 
     encoded = msgspec.json.encode(value, order="deterministic")
@@ -45,7 +45,7 @@ def digest(value: Any) -> str:
 
 
 class StateSeal:
-    """Signs and opens request state; servers that share their clients share the secret too."""
+    """Signs and verifies request state; servers behind one address need the same secret."""
 
     def __init__(self, secret: bytes | None = None, lifetime: int = LIFETIME_SECONDS) -> None:
         self._secret = secret
@@ -99,7 +99,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 
 
 class Elicited(msgspec.Struct, frozen=True):
-    """A person's answer: accept, decline or cancel; and what they filled in when they accepted."""
+    """A person's answer: `accept`, `decline` or `cancel`, and the filled form if accepted."""
 
     action: str
     content: Any = None
@@ -121,23 +121,23 @@ class InputRequired(BaseException):
         self.rounds = rounds
 
 
-def questions_in(error: BaseException) -> InputRequired | None:
-    """The end of a round that an error is, or that a group of errors contains."""
+def find_input_required(error: BaseException) -> InputRequired | None:
+    """The InputRequired that an error is, or that an exception group contains."""
     if isinstance(error, InputRequired):
         return error
     inner = cast("Sequence[BaseException]", getattr(error, "exceptions", ()))
-    found = [asking for each in inner if (asking := questions_in(each)) is not None]
+    found = [asking for each in inner if (asking := find_input_required(each)) is not None]
     return found[-1] if found else None
 
 
 class InputRequest(msgspec.Struct, frozen=True):
-    """One thing to ask the client, the capability it needs, and how to read the answer."""
+    """One request to the client, the capability it needs, and how to read its result."""
 
     method: str
     capability: str
     params: dict[str, Any]
     read: Callable[[Any], Any]
-    """Turns the client's answer into what the tool gets; raises ValueError for a useless one."""
+    """Converts the client's result for the tool; raises ValueError if it is invalid."""
 
     def to_wire(self) -> dict[str, Any]:
         return {"method": self.method, "params": self.params}

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 as MCP uses it: bytes to a message that is known to be well formed, and back."""
+"""JSON-RPC 2.0 as MCP uses it: decodes bytes into checked messages and encodes messages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ Message = dict[str, Any]
 RequestId = str | int
 
 ADVISORY = ("notifications/progress", "notifications/message")
-"""What may be dropped when a client does not read."""
+"""Notifications that may be dropped when a client does not read."""
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
-# Where some readers end a line, and JSON does not; inside its strings they can be escaped.
-_SEPARATORS = (
+# Unicode line separators end a line for some readers, but not in JSON. They occur only inside of
+# strings, where they can be escaped.
+_LINE_SEPARATORS = (
     (b"\xc2\x85", b"\\u0085"),
     (b"\xe2\x80\xa8", b"\\u2028"),
     (b"\xe2\x80\xa9", b"\\u2029"),
@@ -26,7 +27,7 @@ _SEPARATORS = (
 
 
 def decode(data: bytes | str) -> Message:
-    """One message. Raises ParseError for what is not JSON, InvalidRequestError for the rest."""
+    """Decode one message; raises ParseError for invalid JSON, InvalidRequestError otherwise."""
     return check(_parse(data))
 
 
@@ -36,8 +37,8 @@ def _parse(data: bytes | str) -> Any:
     except RecursionError:
         raise ParseError("Parse error: nested too deeply") from None
     except (msgspec.MsgspecError, UnicodeError) as error:
-        problem = ParseError(f"Parse error: {_half(data) or error}")
-    # Some clients put a byte order mark before a line. To look for one only now costs others none.
+        problem = ParseError(f"Parse error: {_lone_surrogate(data) or error}")
+    # Some clients send a byte order mark. Looking for it only now costs the others nothing.
     rest = data.removeprefix("\ufeff") if isinstance(data, str) else data.removeprefix(BOM_UTF8)
     try:
         if rest is not data:
@@ -47,8 +48,8 @@ def _parse(data: bytes | str) -> Any:
     raise problem
 
 
-def _half(data: bytes | str) -> str:
-    """Half a character, which a client in JavaScript sends when it cuts a text, and its reason."""
+def _lone_surrogate(data: bytes | str) -> str:
+    """Describes the first lone surrogate: JavaScript clients send one when they cut a text."""
     import re
 
     text = data if isinstance(data, str) else data.decode("utf-8", "replace")
@@ -69,7 +70,7 @@ def as_list(value: object) -> list[Any]:
 
 
 def check(value: object) -> Message:
-    """`value` as a message, if it is a request, a notification or a response."""
+    """Return `value` as a message; raises InvalidRequestError if it is not a valid one."""
     message = as_object(value)
     if message is None:
         what = "a batch" if type(value) is list else "not an object"
@@ -84,7 +85,7 @@ def check(value: object) -> Message:
 
 
 def _is_response(message: Message) -> bool:
-    """A result for a request of ours, or an error, which may be about something without an id."""
+    """Whether it is a result with an id, or an error, which may have none."""
     if "error" in message:
         return "result" not in message
     return "result" in message and valid_id(message.get("id"))
@@ -105,7 +106,7 @@ def valid_id(value: object) -> bool:
 
 
 def reply_id(value: object) -> RequestId | None:
-    """The id that an error about this malformed message can be sent to, if it has a usable one."""
+    """The id to use in the error reply to an invalid message, if it has a valid one."""
     message = as_object(value)
     if message is not None and valid_id(message.get("id")):
         return message["id"]
@@ -113,7 +114,7 @@ def reply_id(value: object) -> RequestId | None:
 
 
 def decode_or_error(data: bytes | str) -> tuple[Message | None, Message | None]:
-    """The message, or the error reply that these bytes deserve."""
+    """Decode one message: returns it and None, or None and the error reply to send."""
     try:
         value = _parse(data)
     except ParseError as error:
@@ -125,10 +126,10 @@ def decode_or_error(data: bytes | str) -> tuple[Message | None, Message | None]:
 
 
 def readable_id(data: bytes | str) -> RequestId | None:
-    """The id of a request that is not JSON, if it can be read: its sender waits for an answer.
+    """The id of a request that is not valid JSON, if it can be read: its sender waits for a reply.
 
-    Half a character, invalid UTF-8 or what follows the id leave it readable. What has no method is
-    no request, and its id one of ours.
+    It can be read despite lone surrogates, invalid UTF-8, or errors after it. Without a method it
+    is a response, and the id is one of ours.
     """
     import json
 
@@ -137,50 +138,48 @@ def readable_id(data: bytes | str) -> RequestId | None:
     read = json.JSONDecoder(strict=False).raw_decode
     found: Message = {}
     try:
-        position = _after(text, 0, "{")
+        position = _skip(text, 0, "{")
         while True:
             name, position = read(text, position)
-            value, position = read(text, _after(text, position, ":"))
+            value, position = read(text, _skip(text, position, ":"))
             found.setdefault(str(name), value)
-            position = _after(text, position, ",")
+            position = _skip(text, position, ",")
     except (ValueError, RecursionError):
         request_id = reply_id(found) if isinstance(found.get("method"), str) else None
     try:
         str(request_id).encode()
-    except UnicodeEncodeError:  # half a character in the id itself
+    except UnicodeEncodeError:  # a lone surrogate in the id itself
         return None
     return request_id
 
 
-def _after(text: str, position: int, sign: str) -> int:
-    """Where the next token begins behind this sign; raises ValueError if another one is there."""
-    return _spaces(text, text.index(sign, (start := _spaces(text, position)), start + 1) + 1)
+def _skip(text: str, position: int, sign: str) -> int:
+    """The position of the token after `sign`; raises ValueError if something else is there."""
+    start = _skip_spaces(text, position)
+    return _skip_spaces(text, text.index(sign, start, start + 1) + 1)
 
 
-def _spaces(text: str, position: int) -> int:
+def _skip_spaces(text: str, position: int) -> int:
     while position < len(text) and text[position] in " \t\n\r":
         position += 1
     return position
 
 
 def encode(message: Message) -> bytes:
-    """One line's worth of bytes, without the newline: one line for every reader."""
-    return _without_separators(_encode(message))
+    """Encode as one line, without the newline at its end."""
+    return _escape_separators(_encode(message))
 
 
 def one_line(message: bytes) -> bytes:
-    """The same JSON as one line for every reader; only for bytes that are known to be valid JSON.
-
-    There line ends stand between tokens, never in a string: nothing but white space goes.
-    """
+    """Put valid JSON on one line. There, line ends are white space between tokens."""
     if b"\r" in message or b"\n" in message:
         message = message.translate(None, b"\r\n")
-    return _without_separators(message)
+    return _escape_separators(message)
 
 
-def _without_separators(message: bytes) -> bytes:
+def _escape_separators(message: bytes) -> bytes:
     if not message.isascii():
-        for raw, escaped in _SEPARATORS:
+        for raw, escaped in _LINE_SEPARATORS:
             # One byte is found much faster than two, and most texts lack one of them.
             if raw[:1] in message and raw[-1:] in message:
                 message = message.replace(raw, escaped)
@@ -188,9 +187,9 @@ def _without_separators(message: bytes) -> bytes:
 
 
 def encode_reply(message: Message) -> bytes:
-    """Like `encode`, but a reply that cannot be written as JSON becomes an error reply.
+    """Like `encode`, but a reply that is not JSON-serializable becomes an error reply.
 
-    A notification that cannot be written raises: that is for whoever sends it to know.
+    For a notification the error is raised: its sender has to know.
     """
     try:
         return encode(message)
@@ -225,7 +224,7 @@ def request(request_id: RequestId, method: str, params: dict[str, Any]) -> Messa
 
 
 def cancelled(request_id: RequestId) -> Message:
-    """The answer to a cancelled request, where the caller has to get one."""
+    """The error reply to a cancelled request, for transports where each request gets a reply."""
     return {
         "jsonrpc": "2.0",
         "id": request_id,

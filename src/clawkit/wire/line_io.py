@@ -1,4 +1,4 @@
-"""Reads and writes pipes that carry one message a line; claims stdin and stdout for them."""
+"""Reads and writes lines on pipes; claims stdin and stdout for the protocol."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import sys
 from clawkit.errors import LoadError
 
 MAX_LINE = 64 * 1024 * 1024
-ROOM = 256 * 1024
-"""What is read at once: more than a pipe usually holds."""
+BUFFER_BYTES = 256 * 1024
+"""How much is read at once: more than a pipe usually holds."""
 _PATIENCE_MS = 200
-_NEVER_BLOCKS = 4096
-"""As much as a pipe that is ready takes without blocking, by POSIX at least 512 bytes."""
+_WRITE_BYTES = 4096
+"""How much a pipe that is ready takes without blocking; by POSIX at least 512 bytes."""
 
 
 class LineReader:
@@ -24,18 +24,18 @@ class LineReader:
         self._limit = limit
         self._parts: list[bytes] = []
         self._size = 0
-        self._room = bytearray(ROOM)
-        self._view = memoryview(self._room)
+        self._buffer = bytearray(BUFFER_BYTES)
+        self._view = memoryview(self._buffer)
 
     def read(self) -> list[bytes | None] | None:
-        """The lines that one read completes, maybe none of them; None at the end of input."""
+        """Read once: the lines this completes, maybe none; None at the end of input."""
         try:
             size = _read_into(self._fd, self._view)
         except OSError:
             return None
         if not size:
             return None
-        end = self._room.find(b"\n", 0, size)
+        end = self._buffer.find(b"\n", 0, size)
         if end < 0:
             self._add(bytes(self._view[:size]))
             return []
@@ -50,7 +50,7 @@ class LineReader:
         return lines
 
     def hung_up(self) -> bool:
-        """Whether the other end has closed the pipe, whatever there is still to read."""
+        """Whether the other end has closed the pipe, even if there is more to read."""
         if not hasattr(select, "poll"):
             return False
         state = select.poll()
@@ -75,12 +75,12 @@ class LineReader:
         return line
 
 
-def _read_into(fd: int, room: memoryview) -> int:
-    """Read as much as there is room for; memory that is there already costs nothing."""
+def _read_into(fd: int, buffer: memoryview) -> int:
+    """Read into a buffer, which costs no new memory."""
     if hasattr(os, "readv"):
-        return os.readv(fd, [room])
-    data = os.read(fd, len(room))
-    room[: len(data)] = data
+        return os.readv(fd, [buffer])
+    data = os.read(fd, len(buffer))
+    buffer[: len(data)] = data
     return len(data)
 
 
@@ -89,7 +89,7 @@ _closed: set[int] = set()
 
 
 def open_closed_streams() -> None:
-    """Let closed standard streams read and write nothing, or the next file opened becomes one."""
+    """Open closed standard streams to nothing; else the next opened file would become one."""
     for fd, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if _is_open(fd):
             continue
@@ -110,10 +110,10 @@ def _is_open(fd: int) -> bool:
 
 
 def claim_stdio() -> tuple[int, int]:
-    """Private copies of stdin and stdout; the usual ones now read nothing and write to stderr.
+    """Private copies of stdin and stdout; file descriptor 0 now reads nothing, 1 writes to stderr.
 
-    So neither a tool's `print` nor a child process can touch the protocol. Raises LoadError if one
-    of them is closed.
+    So neither a tool's `print` nor a child process can disturb the protocol. Raises LoadError if
+    one of them is closed.
     """
     closed = [name for fd, name in enumerate(("stdin", "stdout")) if not _is_open(fd)]
     if closed:
@@ -130,7 +130,7 @@ def claim_stdio() -> tuple[int, int]:
 
 
 def write_ready(fd: int, data: bytes) -> bytes:
-    """Write for as long as the other end reads; gives what is left when it does not."""
+    """Write as long as the other end reads; returns the rest."""
     if not hasattr(select, "poll"):
         write_all(fd, data)
         return b""
@@ -138,7 +138,7 @@ def write_ready(fd: int, data: bytes) -> bytes:
     ready.register(fd, select.POLLOUT)
     view = memoryview(data)
     while view and ready.poll(_PATIENCE_MS):
-        view = view[os.write(fd, view[:_NEVER_BLOCKS]) :]
+        view = view[os.write(fd, view[:_WRITE_BYTES]) :]
     return bytes(view)
 
 

@@ -1,6 +1,6 @@
-"""The methods of MCP: one function each, and the table that says in which era each exists.
+"""The methods of MCP: one function each, and the table of the eras in which each exists.
 
-Functions without `async` answer at once and need no event loop: that is what makes starting cheap.
+Functions without `async` need no event loop: that makes starting cheap.
 """
 
 from __future__ import annotations
@@ -294,12 +294,12 @@ def _context(
 
 
 def binding(request: McpRequest) -> str:
-    """What a request state belongs to: this method, its subject, this principal."""
+    """A hash of the method, its subject and the principal, to which request state is bound."""
     return digest([request.method, request.subject, request.owner])
 
 
 def input_required(server: ServerCore, request: McpRequest, stop: InputRequired) -> dict[str, Any]:
-    """The result that ends a round: the open questions, and the signed state so far."""
+    """The result that ends a round: the open questions and the signed state."""
     return {
         "resultType": "input_required",
         "inputRequests": {key: question.to_wire() for key, question in stop.questions.items()},

@@ -1,14 +1,19 @@
-"""The revisions of the protocol: names, eras, and what an older one cannot carry."""
+"""Protocol revisions: names, eras, negotiation, values in headers, results for older revisions."""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import re
 from typing import Any
+
+from clawkit.errors import HeaderMismatchError
 
 MODERN = "2026-07-28"
 LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 NEWEST_LEGACY = LEGACY[-1]
 HEADERLESS_HTTP = "2025-03-26"
-"""What an HTTP request without `MCP-Protocol-Version` speaks, as the specification says."""
+"""The revision of an HTTP request without `MCP-Protocol-Version`, by the specification."""
 
 META_VERSION = "io.modelcontextprotocol/protocolVersion"
 META_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -23,7 +28,7 @@ APP_TYPE = "text/html;profile=mcp-app"
 
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 TRACE_KEYS = ("traceparent", "tracestate", "baggage")
-NAMED_BY = {
+NAME_PARAMETER = {
     "tools/call": "name",
     "prompts/get": "name",
     "resources/read": "uri",
@@ -31,16 +36,36 @@ NAMED_BY = {
     "tasks/update": "taskId",
     "tasks/cancel": "taskId",
 }
-"""The parameter that `Mcp-Name` repeats, by method."""
+"""By method, the parameter that the header `Mcp-Name` repeats."""
+_PLAIN = re.compile(r"[ -~]*")
+_WRAPPED = re.compile(r"=\?base64\?(.*)\?=")
 
 
 def negotiate(requested: object) -> str:
-    """What `initialize` answers: the requested revision, or the newest of the handshake era."""
+    """The revision for `initialize`: the requested one if it is known, else the newest legacy."""
     return requested if isinstance(requested, str) and requested in LEGACY else NEWEST_LEGACY
 
 
-def fit_block(block: dict[str, Any], version: str) -> dict[str, Any]:
-    """A content block as `version` can carry it; the same object when nothing has to change."""
+def from_header(header: str, value: str | None) -> str | None:
+    """A header's value, decoded if it is `=?base64?…?=`; raises HeaderMismatchError."""
+    wrapped = None if value is None else _WRAPPED.fullmatch(value)
+    if wrapped is None:
+        return value
+    try:
+        return base64.b64decode(wrapped[1], validate=True).decode()
+    except (binascii.Error, UnicodeError):
+        raise HeaderMismatchError(f"Header mismatch: {header} is not valid base64") from None
+
+
+def to_header(value: str) -> str:
+    """A value as a header can say it."""
+    if _PLAIN.fullmatch(value) and value == value.strip() and not _WRAPPED.fullmatch(value):
+        return value
+    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
+
+
+def _downgrade_block(block: dict[str, Any], version: str) -> dict[str, Any]:
+    """Replace a content block that `version` does not know by one that it does."""
     kind = block.get("type")
     if kind == "audio" and version < "2025-03-26":
         resource = {
@@ -54,13 +79,17 @@ def fit_block(block: dict[str, Any], version: str) -> dict[str, Any]:
     return block
 
 
-def fit_result(result: dict[str, Any], version: str) -> dict[str, Any]:
-    """A tool or prompt result as the handshake revision `version` can carry it."""
+def downgrade_result(result: dict[str, Any], version: str) -> dict[str, Any]:
+    """Convert the content of a tool or prompt result for the handshake revision `version`."""
     if version >= "2025-06-18":
         return result
     if "content" in result:
-        return {**result, "content": [fit_block(block, version) for block in result["content"]]}
+        content = [_downgrade_block(block, version) for block in result["content"]]
+        return {**result, "content": content}
     if "messages" in result:
-        messages = [{**m, "content": fit_block(m["content"], version)} for m in result["messages"]]
+        messages = [
+            {**message, "content": _downgrade_block(message["content"], version)}
+            for message in result["messages"]
+        ]
         return {**result, "messages": messages}
     return result

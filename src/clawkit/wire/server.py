@@ -1,4 +1,4 @@
-"""The server object: what it offers, and the one way in which every door hands it a message."""
+"""`ServerCore`: what an MCP server offers, and the one method that takes a transport's messages."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from clawkit.errors import (
     SettingsError,
 )
 from clawkit.wire import jsonrpc
-from clawkit.wire.input_requests import InputRequired, StateSeal, questions_in
+from clawkit.wire.input_requests import InputRequired, StateSeal, find_input_required
 from clawkit.wire.jsonrpc import Message
 from clawkit.wire.methods import ROUTES, Route, input_required
-from clawkit.wire.revisions import APPS, META_SERVER, TASKS, fit_result
+from clawkit.wire.revisions import APPS, META_SERVER, TASKS, downgrade_result
 from clawkit.wire.session import McpRequest, Principal, RunningRequest, Send, Session
 from clawkit.wire.subscriptions import Hub
 
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Reply = Message | None | Coroutine[Any, Any, Message | None]
-"""An answer, no answer, or a coroutine that has one: only then is an event loop needed."""
+"""A reply, None for no reply, or a coroutine that returns one and needs an event loop."""
 
 
 class ServerObserver(Protocol):
-    """Sees each message that a server gets, and what came of it."""
+    """Sees each message that a server receives, and its reply."""
 
     def received(self, message: Message) -> None: ...
     def replied(self, reply: Reply) -> Reply:
-        """The reply to give instead: the same, or a coroutine that passes on what it awaits."""
+        """Return the reply to send: the same, or a coroutine around it."""
         ...
 
 
 class ServerCore:
-    """An MCP server in both eras. It knows no transport: doors call `begin` or `handle`."""
+    """An MCP server of both eras. It knows no transport: transports call `begin` or `handle`."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class ServerCore:
         self._task_store = task_store
         self._features = frozenset({"tools"})
         self._background: set[asyncio.Task[Any]] = set()
-        self._nobody = Session(strict=True, remembers=False)
+        self._sessionless = Session(strict=True, remembers=False)
 
     @cached_property
     def calls(self) -> Calls:
@@ -118,11 +118,11 @@ class ServerCore:
 
         return Workers((self._limits or Limits()).threads)
 
-    # What is offered is replaced, never changed in place: a worker thread may add a tool while
-    # the event loop lists them.
+    # These dicts are replaced, never changed in place: a worker thread may add a tool while the
+    # event loop lists them.
 
     def add_tool(self, tool: Tool) -> None:
-        """Offer a tool; one of the same name is replaced."""
+        """Add a tool, or replace the one of the same name."""
         self.tools = {**self.tools, tool.name: tool}
         if tool.task != "never":
             self._offer("tasks")
@@ -134,7 +134,7 @@ class ServerCore:
             self.hub.list_changed("tools")
 
     def tools_for(self, principal: Principal | None) -> dict[str, Tool]:  # noqa: ARG002 - for those who override it
-        """What this caller can list and call; a server may offer some callers more."""
+        """The tools that this caller can list and call; subclasses may offer some callers more."""
         return self.tools
 
     def add_resource(self, resource: Resource) -> None:
@@ -148,10 +148,7 @@ class ServerCore:
         self.hub.list_changed("resources")
 
     def add_app(self, page: Resource, *tools: str) -> None:
-        """Offer a page for the results of tools (MCP Apps), to clients that show such pages.
-
-        To others nothing changes: neither the tools nor the list of resources.
-        """
+        """Add a page that shows the results of `tools` (MCP Apps), for clients that support it."""
         self.apps = {**self.apps, page.uri: page}
         self.app_of = {**self.app_of, **dict.fromkeys(tools, page.uri)}
 
@@ -172,12 +169,12 @@ class ServerCore:
             self.hub.list_changed("prompts")
 
     def add_completer(self, key: str, completer: Completer) -> None:
-        """Complete the arguments of a prompt (by name) or of a resource template (by template)."""
+        """Complete arguments of the prompt of this name, or of this resource template."""
         self.completers[key] = completer
         self._offer("completions")
 
     def start_background(self, work: Coroutine[Any, Any, Item]) -> asyncio.Task[Item]:
-        """Work that may outlive its call, and ends with the connection."""
+        """Start work that may outlive its call, and ends with the connection."""
         import asyncio
 
         task = asyncio.get_running_loop().create_task(work)
@@ -186,12 +183,12 @@ class ServerCore:
         return task
 
     def running_tasks(self) -> list[asyncio.Task[Any]]:
-        """The work of the tasks and in the background that is not done."""
+        """MCP tasks and background work that are not done yet."""
         tasks = self.tasks.running() if "tasks" in self.__dict__ else []
         return [*tasks, *self._background]
 
     def end_tasks(self) -> list[asyncio.Task[Any]]:
-        """Stop what still runs; gives what there is to wait for."""
+        """Cancel MCP tasks and background work; returns what to wait for."""
         tasks = self.tasks.end() if "tasks" in self.__dict__ else []
         background = list(self._background)
         for task in background:
@@ -199,13 +196,13 @@ class ServerCore:
         return [*tasks, *background]
 
     def resource_updated(self, uri: str) -> None:
-        """Tell the clients that subscribed to this resource that it has changed."""
+        """Notify the clients that subscribed to this resource."""
         self.hub.resource_updated(uri)
 
     def succeed(self, old: ServerCore) -> None:
-        """Serve the clients of an older version of this server.
+        """Take over the clients of an older version of this server.
 
-        What they listen to, the states and tasks they hold and the lists they know go on.
+        Their subscriptions, request states, tasks and known features stay valid.
         """
         self.hub, self.seal = old.hub, old.seal
         if "tasks" in old.__dict__:
@@ -213,7 +210,7 @@ class ServerCore:
         self._features |= old.features()
 
     def features(self) -> frozenset[str]:
-        """What can be asked of this server: what was offered once stays a known list."""
+        """The features that clients may use. One stays when its last item is removed."""
         return self._features
 
     def _offer(self, feature: str) -> None:
@@ -222,9 +219,10 @@ class ServerCore:
     def capabilities(
         self, *, modern: bool, notices: bool, subscribe: bool, apps: bool = False
     ) -> dict[str, Any]:
-        """The capabilities to declare: notices and subscriptions only where they can be kept.
+        """The capabilities to declare.
 
-        `apps` says whether the client shows pages.
+        `notices` and `subscribe` say whether the connection can carry change notices and
+        subscriptions, `apps` whether the client shows pages of MCP Apps.
         """
         features = self.features()
         changes: dict[str, Any] = {"listChanged": True} if notices else {}
@@ -251,7 +249,7 @@ class ServerCore:
         send: Send | None = None,
         principal: Principal | None = None,
     ) -> Reply:
-        """Take one well-formed message. What needs no waiting is answered here and now."""
+        """Handle one well-formed message; the reply is a coroutine only if it has to wait."""
         observer = self.observer
         if observer is None:
             return self._begin(message, session, send, principal)
@@ -266,7 +264,7 @@ class ServerCore:
             session.resolve(message)
             return None
         if "id" not in message:
-            self._notice(method, message.get("params") or {}, session)
+            self._notified(method, message.get("params") or {}, session)
             return None
         try:
             request = McpRequest(message, session, send, principal)
@@ -275,7 +273,7 @@ class ServerCore:
             route = self._route(request)
             if not route.awaits:
                 result = route.handler(self, request)
-                return jsonrpc.success(request.id, self._dress(request, route, result))
+                return jsonrpc.success(request.id, self._complete(request, route, result))
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return jsonrpc.failure(message["id"], _protocol_error(method, error))
         running = RunningRequest()
@@ -293,7 +291,7 @@ class ServerCore:
     async def handle_jsonrpc(
         self, request: Message, session: Session | None = None
     ) -> Message | None:
-        """The in-process door: one message in, its reply out; None for a notification.
+        """The in-process transport: takes a message, returns its reply, None for a notification.
 
         Without a session, a tool's failure is the JSON-RPC error -32603 and nothing is remembered.
         Pass the same `Session` with every message to have `initialize` and
@@ -304,7 +302,7 @@ class ServerCore:
         except ProtocolError as error:
             return jsonrpc.failure(jsonrpc.reply_id(request), error)
         if session is None:
-            return await self.handle(message, self._nobody)
+            return await self.handle(message, self._sessionless)
         reply = self.begin(message, session, session.send)
         if not isinstance(reply, Coroutine):
             return reply
@@ -326,15 +324,14 @@ class ServerCore:
             if request.method == "server/discover":
                 raise InvalidParamsError("Invalid params: _meta must carry the protocol version")
             raise MethodNotFoundError(f"Method not found: {request.method[:100]}")
-        if not (self._offers(route.feature) or self._shows(route.feature, request)):
+        if not self._offers(route.feature, request):
             raise MethodNotFoundError(f"Method not found: {request.method}; none are offered here")
         return route
 
-    def _offers(self, feature: str | None) -> bool:
-        return feature is None or feature in self.features()
-
-    def _shows(self, feature: str | None, request: McpRequest) -> bool:
-        """Whether pages are the only resources, and for this client."""
+    def _offers(self, feature: str | None, request: McpRequest) -> bool:
+        if feature is None or feature in self.features():
+            return True
+        # Pages of MCP Apps are resources too, for clients that show them.
         return feature == "resources" and bool(self.apps) and request.can_show()
 
     async def _work(
@@ -359,30 +356,32 @@ class ServerCore:
             request.session.running.pop(request.id, None)
 
     async def _reply(self, request: McpRequest, route: Route, running: RunningRequest) -> Message:
-        """The answer to a request, whatever happens while it is worked on."""
+        """The reply to a request, also if its handler fails."""
         try:
             try:
                 result = await route.handler(self, request, running)
-                return jsonrpc.success(request.id, self._dress(request, route, result))
+                return jsonrpc.success(request.id, self._complete(request, route, result))
             except (InputRequired, BaseExceptionGroup) as stop:
-                asking = questions_in(stop)
+                asking = find_input_required(stop)
                 if asking is None:
                     raise InternalError("Internal error") from stop
                 return jsonrpc.success(request.id, input_required(self, request, asking))
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             return jsonrpc.failure(request.id, _protocol_error(request.method, error))
 
-    def _dress(self, request: McpRequest, route: Route, result: dict[str, Any]) -> dict[str, Any]:
-        """The result as the request's revision wants it."""
+    def _complete(
+        self, request: McpRequest, route: Route, result: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Add or convert the fields that the request's revision demands."""
         if not request.modern:
-            return fit_result(result, request.session.version)
+            return downgrade_result(result, request.session.version)
         result.setdefault("resultType", "complete")
         if route.cacheable:
             result.update(self._cache)
         result["_meta"] = {META_SERVER: self.info, **result.get("_meta", {})}
         return result
 
-    def _notice(self, method: str, params: dict[str, Any], session: Session) -> None:
+    def _notified(self, method: str, params: dict[str, Any], session: Session) -> None:
         if method == "notifications/cancelled":
             request_id = params.get("requestId")
             if jsonrpc.valid_id(request_id):
@@ -395,7 +394,7 @@ def _without(items: dict[str, Item], key: str) -> dict[str, Item]:
 
 
 def _protocol_error(method: str, error: BaseException) -> ProtocolError:
-    """What the client is told: an error that was meant for it, or only that there was one."""
+    """The error to send: itself if it is meant for clients, else a log entry and no details."""
     if isinstance(error, ProtocolError):
         return error
     import logging

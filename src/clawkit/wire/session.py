@@ -1,4 +1,4 @@
-"""A client's connection and one request on it: who asks, in which era, and how to reach it back."""
+"""A client's connection (`Session`), a request on it (`McpRequest`), and who sent it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Send = Callable[[Message], None]
 
 
 class Principal(msgspec.Struct, frozen=True):
-    """The authenticated caller of an HTTP request, as the bearer hook established it."""
+    """The authenticated caller of an HTTP request."""
 
     id: str
     scopes: frozenset[str] = frozenset()
@@ -36,10 +36,10 @@ class Principal(msgspec.Struct, frozen=True):
 
 
 class RunningRequest:
-    """A request that is being worked on, so that it can be cancelled.
+    """A request in progress, which can be cancelled.
 
-    `cancelled` says that whoever asked does not want the answer, for the `reason` it gave, and
-    `over` that nothing more may be said about it: it is answered, or was given up.
+    `cancelled` says that the client does not want the reply, for the `reason` it gave; `over` that
+    no more progress or log messages may be sent for it.
     """
 
     __slots__ = ("cancelled", "over", "reason", "task")
@@ -58,12 +58,12 @@ class RunningRequest:
 
 
 class Session:
-    """What a connection remembers. The modern era needs none of it but `running`.
+    """The state of one connection. The modern era uses only `running`.
 
-    `strict` makes a tool that fails a JSON-RPC error, as callers in the same process expect it.
-    `notices` says that change notices can reach the client, and `approved` that whoever drives
-    this session has asked the person already. One that does not `remember` stands for every caller
-    that needs no session: nothing of one message touches the next.
+    `strict` turns a tool's failure into a JSON-RPC error, as in-process callers expect it.
+    `notices` says that change notices can reach the client, `approved` that a person has approved
+    the calls already. A session that does not `remember` is shared by callers without one: no
+    message changes it.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Session:
         self._asked: dict[str, asyncio.Future[Any]] = {}
 
     async def ask(self, method: str, params: dict[str, Any], send: Send) -> Any:
-        """Send the client a request of the handshake era and wait for its result."""
+        """Send the client a request, as the handshake era allows, and wait for its result."""
         import asyncio
         import secrets
 
@@ -111,7 +111,7 @@ class Session:
             del self._asked[request_id]
 
     def resolve(self, response: Message) -> None:
-        """Hand a response to whoever waits for it; one that nobody waits for is dropped."""
+        """Pass a response to the `ask` that waits for it; an unexpected one is dropped."""
         answer = self._asked.get(str(response.get("id")))
         if answer is None or answer.done():
             return
@@ -128,13 +128,13 @@ class Session:
             running.cancel(reason)
 
     def close(self) -> None:
-        """Cancel everything that this client still waits for."""
+        """Cancel all running requests."""
         for running in list(self.running.values()):
             running.cancel()
 
 
 class McpRequest:
-    """One request: its parameters, and the era, revision and capabilities it is served under."""
+    """One request: its parameters, era, revision, client capabilities and caller."""
 
     __slots__ = (
         "capabilities",
@@ -175,7 +175,7 @@ class McpRequest:
 
     @property
     def owner(self) -> str | None:
-        """Whose request this is: what was started for one principal is closed to the others."""
+        """The caller's id: tasks and states of one principal are hidden from others."""
         return self.principal.id if self.principal is not None else None
 
     @property
@@ -183,7 +183,7 @@ class McpRequest:
         return MODERN if self.modern else self.session.version
 
     def can_task(self) -> bool:
-        """Whether this very request declares the tasks extension."""
+        """Whether this request declares the tasks extension."""
         return self.modern and TASKS in _extensions(self.capabilities)
 
     def can_show(self) -> bool:
@@ -192,7 +192,7 @@ class McpRequest:
 
 
 def shows_apps(capabilities: dict[str, Any]) -> bool:
-    """Whether client capabilities say that pages of MCP Apps are shown."""
+    """Whether these client capabilities include pages of MCP Apps."""
     declared = jsonrpc.as_object(_extensions(capabilities).get(APPS))
     types = (declared or {}).get("mimeTypes")
     return isinstance(types, list) and APP_TYPE in types
@@ -203,7 +203,7 @@ def _extensions(capabilities: dict[str, Any]) -> dict[str, Any]:
 
 
 def modern_capabilities(meta: dict[str, Any]) -> dict[str, Any]:
-    """The client capabilities in a modern `_meta`, once its version is known to be ours."""
+    """The client capabilities in a modern `_meta`; raises if its version is not supported."""
     version = meta.get(META_VERSION)
     if type(version) is not str:
         raise InvalidParamsError(f"Invalid params: _meta[{META_VERSION!r}] must be a string")

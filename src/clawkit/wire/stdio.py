@@ -1,7 +1,6 @@
-"""The stdio door: one JSON message a line on file descriptors that nothing else can write to.
+"""The stdio transport: one JSON message a line on file descriptors that nothing else can write to.
 
-It starts as a plain blocking loop. The event loop is imported and started by the first request that
-has to wait for something; until then a server costs no more than a script.
+It starts as a blocking loop. The first request that has to wait starts the event loop.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class StdioConnection:
         self._max_line = max_line
 
     def send(self, message: Message) -> None:
-        """Deliver by whatever is in charge now: this loop, or the event loop that took over."""
+        """Send by this loop, or by the event loop once that has taken over."""
         with self._lock:
             if self._successor is None:
                 data = jsonrpc.encode_reply(message) + b"\n"
@@ -48,13 +47,13 @@ class StdioConnection:
         self._successor(message)
 
     def hand_over(self, successor: Send) -> bytes:
-        """Let `successor` deliver from now on; gives what could not be written yet."""
+        """Let `successor` send from now on; returns what could not be written yet."""
         with self._lock:
             self._successor = successor
             return self.unsent
 
     def receive(self, line: bytes | None) -> Reply:
-        """What one line leads to: a reply, nothing, or work."""
+        """Handle one line; None is one that was too long."""
         if line is None:
             reason = f"Invalid request: a message may have at most {self._max_line} bytes"
             return jsonrpc.failure(None, InvalidRequestError(reason))
@@ -66,7 +65,7 @@ class StdioConnection:
         return self.server.begin(message, self.session, self.send)
 
     def serve(self) -> None:
-        """Answer what needs no waiting; slow work or a slow client starts the event loop."""
+        """Serve without an event loop until a request or the client makes us wait."""
         ended = False
         while not ended:
             batch = self.lines.read()
@@ -91,10 +90,10 @@ def serve_stdio(
     max_line: int = MAX_LINE,
     on_end: Callable[[], None] | None = None,
 ) -> None:
-    """Serve stdin and stdout until end of input; then the process is done, with all it started.
+    """Serve stdin and stdout until end of input, then end all child processes.
 
-    `fds` are descriptors already claimed; `on_end` is the last thing that is sure to be done.
-    Raises LoadError, after all that, if stdout could not be written to.
+    `fds` are descriptors already claimed; `on_end` is called last. Raises LoadError, after all
+    that, if stdout could not be written to.
     """
     source, sink = fds or claim_stdio()
     connection = StdioConnection(server, source, sink, max_line)
@@ -108,15 +107,15 @@ def serve_stdio(
     broken = connection.broken
     if isinstance(broken, ConnectionError):  # a client may leave
         broken = None
-    _leave_threads_behind(0 if broken is None else 1)
+    _exit_despite_threads(0 if broken is None else 1)
     if broken is not None:
         raise LoadError(f"cannot write to stdout: {broken.strerror}") from broken
 
 
-def _leave_threads_behind(code: int) -> None:
-    """A thread that somebody left running would keep the process alive long after its client."""
+def _exit_despite_threads(code: int) -> None:
+    """Exit if a thread that a tool left running would keep the process alive."""
     if any(not t.daemon and t is not threading.main_thread() for t in threading.enumerate()):
-        # What was left to be done at the end, locks and folders of this process, is done even so.
+        # The locks and folders of this process are still released.
         atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
         sys.stderr.flush()
         os._exit(code)

@@ -1,4 +1,4 @@
-"""The stdio transport once something has to wait: an event loop, a reader and a writer thread."""
+"""The stdio transport with an event loop, a reader thread and a writer thread."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from clawkit.wire.stdio import StdioConnection
 
 GRACE_SECONDS = 5.0
-LAST_SECONDS = 0.3
-BACKLOG_BYTES = 32 * 1024 * 1024
-HELD_BYTES = 256 * 1024 * 1024
-_AT_ONCE = 64
-_AT_MOST_BUFFERED = 256 * 1024
+CANCEL_SECONDS = 0.3
+MAX_UNWRITTEN_BYTES = 32 * 1024 * 1024
+MAX_RUNNING_BYTES = 256 * 1024 * 1024
+_LINES_AT_ONCE = 64
+_MAX_BUFFERED = 256 * 1024
 
 Work = Coroutine[Any, Any, Message | None]
 
@@ -35,13 +35,13 @@ Work = Coroutine[Any, Any, Message | None]
 def serve_loop(
     connection: StdioConnection, first: Work | None, rest: list[bytes | None], *, ended: bool
 ) -> None:
-    """Carry on where the blocking loop stopped, until end of input and the grace after it."""
+    """Continue where the blocking loop stopped, until end of input and the grace period."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         with contextlib.suppress(ValueError):  # This is not the main thread.
             signal.signal(signal.SIGINT, _interrupt)
-    loop.run_until_complete(_LoopDoor(connection, loop).serve(first, rest, ended=ended))
+    loop.run_until_complete(_AsyncServer(connection, loop).serve(first, rest, ended=ended))
 
 
 def _interrupt(number: int, frame: object) -> None:  # noqa: ARG001 - the signal's
@@ -49,7 +49,7 @@ def _interrupt(number: int, frame: object) -> None:  # noqa: ARG001 - the signal
 
 
 class _Writer:
-    """Writes in a thread of its own, so that a client that does not read blocks nothing else."""
+    """Writes in its own thread, so that a client that does not read blocks nothing else."""
 
     def __init__(self, sink: int, on_room: Any, on_broken: Any) -> None:
         self._sink = sink
@@ -63,7 +63,7 @@ class _Writer:
 
     @property
     def full(self) -> bool:
-        return self._backlog > BACKLOG_BYTES
+        return self._backlog > MAX_UNWRITTEN_BYTES
 
     def put(self, data: bytes) -> None:
         with self._lock:
@@ -89,7 +89,7 @@ class _Writer:
                 self._on_room()
 
 
-class _LoopDoor:
+class _AsyncServer:
     def __init__(self, connection: StdioConnection, loop: asyncio.AbstractEventLoop) -> None:
         self._connection = connection
         self._session = connection.session
@@ -98,7 +98,7 @@ class _LoopDoor:
         self._tasks: set[asyncio.Task[None]] = set()
         self._outgoing: list[bytes] = []
         self._outgoing_size = 0
-        self._held = 0
+        self._running_bytes = 0
         self._lines: deque[bytes | None] = deque()
         self._input_ended = False
         self._may_read = threading.Event()
@@ -118,14 +118,14 @@ class _LoopDoor:
             self._start(first, 0)
         self._lines.extend(rest)
         self._input_ended = ended
-        self._take()
-        reader = _leave_in_time if ended else self._read
+        self._handle_lines()
+        reader = _exit_after_grace if ended else self._read
         threading.Thread(target=reader, name="claw-reader", daemon=True).start()
         await self._ended.wait()
         await self._finish_all(time.monotonic() + GRACE_SECONDS)
 
     async def _finish_all(self, deadline: float) -> None:
-        """What ends within the grace is answered; the rest is cancelled."""
+        """Finish what ends within the grace period; cancel the rest."""
         await asyncio.sleep(0)
         self._connection.server.hub.close()
         work = {*self._tasks, *self._connection.server.running_tasks()}
@@ -134,27 +134,27 @@ class _LoopDoor:
         self._session.close()
         rest = {*self._tasks, *self._connection.server.end_tasks()}
         if rest:
-            await asyncio.wait(rest, timeout=LAST_SECONDS)
+            await asyncio.wait(rest, timeout=CANCEL_SECONDS)
         self._flush()
         patience = 0 if self._gone else deadline - time.monotonic()
-        self._writer.finish(max(patience, LAST_SECONDS))
+        self._writer.finish(max(patience, CANCEL_SECONDS))
 
     def send(self, message: Message) -> None:
-        """Queue a message. Progress and log messages are dropped when the client does not read."""
+        """Queue a message; progress and log messages are dropped if the client does not read."""
         if self._writer.full and message.get("method") in jsonrpc.ADVISORY:
             return
         data = jsonrpc.encode_reply(message) + b"\n"
         with self._out_lock:
             self._outgoing.append(data)
             self._outgoing_size += len(data)
-            first, full = len(self._outgoing) == 1, self._outgoing_size > _AT_MOST_BUFFERED
+            first, full = len(self._outgoing) == 1, self._outgoing_size > _MAX_BUFFERED
         if full or threading.get_ident() != self._loop_thread:
             self._drain()
         elif first:
             self._loop.call_soon(self._flush)
 
     def _drain(self) -> None:
-        """Give the writer what was said so far, in the order in which it was said."""
+        """Pass all queued messages to the writer, in order."""
         with self._out_lock:
             if self._outgoing:
                 self._writer.put(b"".join(self._outgoing))
@@ -163,36 +163,36 @@ class _LoopDoor:
 
     def _flush(self) -> None:
         self._drain()
-        self._adjust()
+        self._update_reading()
 
     def _read(self) -> None:
-        """The reader thread. It stops while there is too much to do, but sees the client leave."""
+        """The reader thread: pauses while congested, but notices when the client hangs up."""
         lines = self._connection.lines
-        leaving = threading.Thread(target=_leave_in_time, daemon=True)
+        leaving = threading.Thread(target=_exit_after_grace, daemon=True)
         while True:
             if not self._may_read.wait(1):
                 if lines.hung_up() and not leaving.is_alive():
                     leaving.start()
                 continue
             batch = lines.read()
-            self._loop.call_soon_threadsafe(self._hear, batch)
+            self._loop.call_soon_threadsafe(self._on_lines, batch)
             if batch is None:
                 break
         if not leaving.is_alive():
             leaving.start()
 
-    def _hear(self, batch: list[bytes | None] | None) -> None:
+    def _on_lines(self, batch: list[bytes | None] | None) -> None:
         if batch is None:
             self._input_ended = True
             batch = self._connection.lines.rest()
         busy = bool(self._lines)
         self._lines.extend(batch)
         if not busy:
-            self._take()
+            self._handle_lines()
 
-    def _take(self) -> None:
-        """A few lines at a time, so that the answers of the first can stop the reading of more."""
-        for _ in range(min(len(self._lines), _AT_ONCE)):
+    def _handle_lines(self) -> None:
+        """Handle a few lines at a time, so that congestion can stop the reading of more."""
+        for _ in range(min(len(self._lines), _LINES_AT_ONCE)):
             line = self._lines.popleft()
             reply = self._connection.receive(line)
             if isinstance(reply, Coroutine):
@@ -201,26 +201,26 @@ class _LoopDoor:
                 self.send(reply)
         if self._lines and self._congested:
             self._may_read.clear()
-            self._loop.call_soon(self._adjust)
+            self._loop.call_soon(self._update_reading)
         elif self._lines:
-            self._loop.call_soon(self._take)
+            self._loop.call_soon(self._handle_lines)
         elif self._input_ended:
             self._ended.set()
 
-    def _adjust(self) -> None:
-        """Take no more input while the client does not read or too much is held."""
+    def _update_reading(self) -> None:
+        """Pause or resume reading."""
         if self._congested:
             self._may_read.clear()
         elif not self._may_read.is_set():
             self._may_read.set()
-            self._take()
+            self._handle_lines()
 
     @property
     def _congested(self) -> bool:
-        return self._writer.full or self._held > HELD_BYTES
+        return self._writer.full or self._running_bytes > MAX_RUNNING_BYTES
 
     def _start(self, work: Work, size: int) -> None:
-        self._held += size
+        self._running_bytes += size
         task = self._loop.create_task(self._finish(work, size))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -231,12 +231,12 @@ class _LoopDoor:
             if reply is not None:
                 self.send(reply)
         finally:
-            self._held -= size
-            if self._held + size > HELD_BYTES:
-                self._adjust()
+            self._running_bytes -= size
+            if self._running_bytes + size > MAX_RUNNING_BYTES:
+                self._update_reading()
 
     def _resume_from_thread(self) -> None:
-        self._loop.call_soon_threadsafe(self._adjust)
+        self._loop.call_soon_threadsafe(self._update_reading)
 
     def _broken_from_thread(self, error: OSError) -> None:
         self._connection.broken = error
@@ -247,8 +247,8 @@ class _LoopDoor:
         self._ended.set()
 
 
-def _leave_in_time() -> None:
-    """The last resort: a tool that blocks the event loop does not keep the process alive."""
-    time.sleep(GRACE_SECONDS + 3 * LAST_SECONDS)
+def _exit_after_grace() -> None:
+    """Exit even if a tool blocks the event loop."""
+    time.sleep(GRACE_SECONDS + 3 * CANCEL_SECONDS)
     end_children()
     os._exit(0)

@@ -1,4 +1,4 @@
-"""Change notices: who listens for what, in modern listen streams and in legacy sessions."""
+"""Change notices and their subscribers: `subscriptions/listen` streams and legacy sessions."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ LISTS = {
 
 
 Visible = Callable[[McpRequest, str], bool]
-"""Whether the task of this id belongs to whoever sends this request."""
+"""Whether the task of this id belongs to the caller of this request."""
 
 
 class Listener:
-    """One place where notices go, and the notices it asked for."""
+    """A subscriber, and the notices it wants."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Hub:
         self._sessions: dict[Session, Listener] = {}
 
     def join(self, session: Session, send: Send, features: Collection[str]) -> None:
-        """A legacy client hears of the lists it was told of, and of what it subscribed to."""
+        """Subscribe a legacy client to the lists it knows and the resources it subscribed to."""
         self.leave(session)
         lists = tuple(kind for kind in LISTS if kind in features)
         self._sessions[session] = Listener(send, lists=lists, uris=session.subscribed)
@@ -87,14 +87,14 @@ class Hub:
                 listener.tell("notifications/tasks", task)
 
     def close(self) -> None:
-        """End every `subscriptions/listen` with its result."""
+        """End every `subscriptions/listen`."""
         for listener in list(self._listeners):
             listener.close()
 
     async def listen(
         self, request: McpRequest, features: Collection[str], visible: Visible | None
     ) -> dict[str, Any]:
-        """Serve one `subscriptions/listen`: acknowledge, deliver, and return when it is closed."""
+        """Serve one `subscriptions/listen`: acknowledge, deliver, return when it is closed."""
         import asyncio
 
         if request.send is None:

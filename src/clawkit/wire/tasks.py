@@ -30,7 +30,7 @@ CUT_OFF = "The server stopped before this was done: send the request again"
 
 
 class TaskRecord(msgspec.Struct):
-    """Everything about a task that has to survive: its state, its owner, and how it ended."""
+    """The stored state of a task: its owner, status, and result or error."""
 
     id: str
     owner: str | None
@@ -73,14 +73,14 @@ class TaskRecord(msgspec.Struct):
 
 
 class TaskStore(Protocol):
-    """Where records are kept. One that survives the process lets clients poll after a restart."""
+    """Stores task records. With a persistent one, clients can poll after a restart."""
 
     def save(self, record: TaskRecord) -> None: ...
     def load(self, task_id: str) -> TaskRecord | None: ...
 
 
 class MemoryTaskStore:
-    """Records of this process, dropped when their time to live has passed."""
+    """Keeps task records in memory until their time to live has passed."""
 
     def __init__(self, limit: int = 10_000) -> None:
         self._limit = limit
@@ -135,7 +135,7 @@ class TaskHandle:
         return {key: question for key, (question, _) in self._waiting.items()}
 
     def promote(self) -> None:
-        """Make the call a task: it can be found from now on, and ends in its record."""
+        """Make the call a task: clients can find it, and its result is stored."""
         if self.promoted or self._work.done():
             return
         self._tasks.add(self)
@@ -145,7 +145,7 @@ class TaskHandle:
         self.promotion.set_result(self.record.to_wire())
 
     def describe(self, message: str) -> None:
-        """Say how far it is; a tool may do so from a worker thread."""
+        """Set the status message; safe to call from any thread."""
         if threading.get_ident() == self._thread:
             self._change(self.record.status, message)
         else:
@@ -169,12 +169,12 @@ class TaskHandle:
         return {key: value for (key, _), value in zip(unique.values(), values, strict=True)}
 
     def _unique(self, key: str) -> str:
-        """A key is never used twice in one task."""
+        """A key that this task has not used yet."""
         self._numbers[key] = self._numbers.get(key, 0) + 1
         return key if self._numbers[key] == 1 else f"{key}-{self._numbers[key]}"
 
     def answer(self, answers: dict[str, Any]) -> None:
-        """Take the answers that can be used; a useless one leaves its question open."""
+        """Accept valid answers; an invalid one leaves its question open."""
         for name, value in answers.items():
             question, future = self._waiting.get(name, (None, None))
             if question is None or future is None or future.done():
@@ -192,7 +192,7 @@ class TaskHandle:
         self._work.cancel()
 
     def cut_off(self) -> None:
-        """Stop the work because the server stops: that is a failure, and nobody's wish."""
+        """Stop the work because the server stops: the task has failed, it was not cancelled."""
         self._cut_off = True
         self._work.cancel()
 
@@ -246,7 +246,7 @@ class Tasks:
         work: Callable[[], Coroutine[Any, Any, dict[str, Any]]],
         attach: Callable[[TaskHandle], None],
     ) -> dict[str, Any]:
-        """Result of `work`, or a task when it is promoted first: `after` seconds, or by itself."""
+        """The result of `work`, or a task if it is promoted first: by itself or by the timer."""
         loop = asyncio.get_running_loop()
         task = loop.create_task(work())
         handle = TaskHandle(self, request, running, task)
@@ -267,11 +267,11 @@ class Tasks:
         return task.result()
 
     def running(self) -> list[asyncio.Task[Any]]:
-        """The work that is not done yet."""
+        """The work of tasks that are not done yet."""
         return [handle.work for handle in self._live.values()]
 
     def end(self) -> list[asyncio.Task[Any]]:
-        """Stop what still runs; gives what there is to wait for."""
+        """Stop all running tasks; returns their work, to wait for."""
         handles = list(self._live.values())
         for handle in handles:
             handle.cut_off()
@@ -319,7 +319,7 @@ class Tasks:
         return record, self._live.get(record.id)
 
     def visible(self, request: McpRequest, task_id: str) -> bool:
-        """Whether this is a task of whoever asks."""
+        """Whether the task belongs to the caller."""
         record = self._store.load(task_id)
         return record is not None and record.owner == request.owner
 

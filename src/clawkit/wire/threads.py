@@ -13,7 +13,7 @@ from typing import Any
 
 
 class Job:
-    """A call in a thread: its outcome, for whoever waits, and its end, which nobody can hurry."""
+    """A call in a thread: its `outcome`, and when the thread has `ended`, even if cancelled."""
 
     def __init__(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> None:
         self._loop = asyncio.get_running_loop()

@@ -27,7 +27,7 @@ from clawkit.login.client.discovery import (
 )
 from clawkit.login.client.fetch import LONGEST, Web
 from clawkit.login.client.flow import LoginScreen, NewLogin, _with_browser, log_in
-from clawkit.login.client.stored import every_login
+from clawkit.login.client.stored import read_logins
 from clawkit.login.metadata import ServerMetadata
 from clawkit.wire.http.uvicorn_server import listen
 from tests.claw import claw
@@ -55,13 +55,13 @@ def try_to_log_in(foreign: ForeignServer, **options: Any) -> None:
 def refused(foreign: ForeignServer, **options: Any) -> str:
     with pytest.raises(LoginError) as caught:
         try_to_log_in(foreign, **options)
-    assert list(every_login()) == []
+    assert read_logins()[0] == []
     return str(caught.value)
 
 
 def test_the_flow_of_these_tests_works_if_nobody_attacks(foreign: ForeignServer) -> None:
     try_to_log_in(foreign)
-    assert [one.scope for one in every_login()] == ["basic"]
+    assert [one.scope for one in read_logins()[0]] == ["basic"]
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def test_a_token_that_cannot_be_sent_is_not_kept(
 def test_any_lifetime_is_borne(foreign: ForeignServer, seconds: Any) -> None:
     foreign.tokens = {"expires_in": seconds}
     try_to_log_in(foreign)
-    (login,) = every_login()
+    (login,) = read_logins()[0]
     assert login.expires is None or login.expires > time.time()
 
 

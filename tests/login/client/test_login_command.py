@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from starlette.responses import Response
 
-from clawkit.login.client.stored import LoginFile, every_login
+from clawkit.login.client.stored import LoginFile, read_logins
 from tests.claw import CLAW, claw, environment
 from tests.guard.http.worlds import call, initialize, remote_command
 from tests.login.client.foreign import ForeignServer
@@ -68,7 +68,7 @@ def test_who_refuses_is_not_logged_in(ours: Logins) -> None:
 
     done = log_in(f"{ours.origin}/mcp", browser=refusing, code=1)
     assert "did not let you in: access_denied" in done.stderr
-    assert list(every_login()) == []
+    assert read_logins()[0] == []
 
 
 def test_a_guard_does_more_after_the_command_that_it_advises(ours: Logins, tmp_path: Path) -> None:

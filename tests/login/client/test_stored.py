@@ -21,7 +21,7 @@ from clawkit.login.client.stored import (
     LoginFile,
     LoginRecord,
     LoginSecrets,
-    every_login,
+    read_logins,
     server_key,
 )
 from tests.claw import claw
@@ -118,7 +118,7 @@ def test_a_keyring_that_gives_nothing_back_is_told(backend: InMemory) -> None:
     backend.kept.clear()
     with pytest.raises(LoginError, match="the keyring does not give the login"):
         file.read()
-    assert [one.url for one in every_login()] == [URL]
+    assert [one.url for one in read_logins()[0]] == [URL]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from clawkit.errors import SettingsError
 from clawkit.memory.http import authentication
 from clawkit.memory.http.authentication import RequestLimits
-from clawkit.wire.http.trusted_proxies import TrustedProxies
+from clawkit.wire.http.request_checks import TrustedProxies
 from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import served
 from tests.memory.http.test_client_limits import NEVER, WRONG

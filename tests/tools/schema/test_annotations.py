@@ -13,7 +13,7 @@ from typing import Annotated, Any, Generic, TypeAlias, TypeVar
 import pytest
 
 from clawkit.errors import SchemaError
-from clawkit.tools.schema.converter import converter_for
+from clawkit.tools.schema.reader import converter_for
 
 T = TypeVar("T")
 Names: TypeAlias = "list[str]"

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 from clawkit.errors import InvalidArgumentsError, SchemaError
 from clawkit.tools.schema.constraints import Field
-from clawkit.tools.schema.converter import converter_for
+from clawkit.tools.schema.reader import converter_for
 
 
 def schema(annotation: Any) -> dict[str, Any]:

@@ -35,7 +35,8 @@ from typing_extensions import TypeAliasType
 
 from clawkit.errors import InvalidArgumentsError
 from clawkit.tools.schema.constraints import Field
-from clawkit.tools.schema.converter import Converter, converter_for
+from clawkit.tools.schema.converter import Converter
+from clawkit.tools.schema.reader import converter_for
 
 T = TypeVar("T")
 UserId = NewType("UserId", int)

@@ -13,7 +13,7 @@ import pytest
 
 from clawkit.errors import InvalidArgumentsError
 from clawkit.tools.schema.constraints import Field
-from clawkit.tools.schema.converter import converter_for
+from clawkit.tools.schema.reader import converter_for
 
 Aware = Annotated[datetime.datetime, msgspec.Meta(tz=True)]
 Naive = Annotated[datetime.datetime, msgspec.Meta(tz=False)]

@@ -16,7 +16,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from clawkit.errors import InvalidArgumentsError, SchemaError
-from clawkit.tools.schema.converter import Converter, converter_for
+from clawkit.tools.schema.converter import Converter
+from clawkit.tools.schema.reader import converter_for
 
 
 @dataclass
@@ -244,7 +245,7 @@ def test_a_model_that_has_no_schema_is_refused() -> None:
 
 def test_pydantic_is_not_imported_for_those_who_do_not_use_it() -> None:
     program = (
-        "import sys; from clawkit.tools.schema.converter import converter_for;"
+        "import sys; from clawkit.tools.schema.reader import converter_for;"
         "converter_for(int | str, where='it'); sys.exit('pydantic' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

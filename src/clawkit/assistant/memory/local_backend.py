@@ -52,10 +52,10 @@ class LocalMemory:
 
     def keep(self, said: tuple[TurnMessage, ...], session: str) -> str:
         messages = [ConversationMessage(one.role, one.text, one.at) for one in said]
-        sieve = self._memory.sieve()
+        secret_filter = self._memory.secret_filter()
         caller = Caller(conversation=session)
         try:
-            due = listen(self._store, self._memory.being, messages, caller, sieve)
+            due = listen(self._store, self._memory.being, messages, caller, secret_filter)
         except QuotaError:
             own = [one.text for one in said if one.role == "user"]
             if any(what_tells(text) and not only_asks(text) for text in own):
@@ -63,7 +63,7 @@ class LocalMemory:
             return ""
         if due:
             self._store.worker.start()
-        return sieve.said()
+        return secret_filter.said()
 
     def forget(self, named: str) -> str:
         found = self._memory.search(named, limit=_LOOKED_AT).hits if named else ()

@@ -6,17 +6,13 @@ import os
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from clawkit.assistant.config import Config, read_config
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.embed import DEFAULT
-from clawkit.store import default_address, embedded_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from clawkit.memory.records import Being
+from clawkit.memory.records import Being
+from clawkit.store import default_address, embedded_file, open_store
 
 _EMBEDDING_KEY = "OPENAI_API_KEY"
 
@@ -66,8 +62,6 @@ class MemoryPlace:
         return self.file is None or os.path.lexists(self.file)
 
     def open(self) -> BeingStore:
-        from clawkit.store import open_store
-
         name = self.embedder
         key = self._embedding_key() if name.startswith(("text-embedding", "openai:")) else ""
         return BeingStore(open_store(self.address), name, embedding_key=key)

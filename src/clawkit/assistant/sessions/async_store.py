@@ -333,9 +333,8 @@ class AsyncSessionStore:
             if not position.ahead:
                 return position
             add_waiter(self._queue(ticket), ticket.id, wake_up)
-            return turn_queue.look(
-                database, ticket
-            )  # the one ahead may have left before we were added
+            # The one ahead may have left before we were added.
+            return turn_queue.look(database, ticket)
 
         return await self._worker.do(job)
 
@@ -430,15 +429,11 @@ class Turn:
     async def discard(self) -> None:
         """Take back what was kept of the turn: nothing came of it."""
 
-        def job(database: SessionDatabase) -> None:
-            def work(connection: sqlite3.Connection) -> None:
-                self._renew(database, connection)
-                message_rows.discard(connection, self._ticket.session, self._ticket.id)
-
-            database.write(work)
+        def work(connection: sqlite3.Connection, session: int) -> None:
+            message_rows.discard(connection, session, self._ticket.id)
             self._written, self._first = 0, LAST
 
-        await self._worker.do(job)
+        await self._write(work)
 
     def _keep(
         self,

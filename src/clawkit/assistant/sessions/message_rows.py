@@ -23,7 +23,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -36,22 +36,19 @@ from clawkit.models.protocol import File, Image, Message, Part, Text, ToolCall, 
 from clawkit.text.tokenizer import folded, pairs, split
 
 
-class StoredImage(Struct, frozen=True, tag="image"):
+class _WithoutBytes(Struct, frozen=True):
+    digest: str
+    size: int
+    mime_type: str
+    name: str
+
+
+class StoredImage(_WithoutBytes, frozen=True, tag="image"):
     """A picture without its bytes."""
 
-    digest: str
-    size: int
-    mime_type: str
-    name: str
 
-
-class StoredFile(Struct, frozen=True, tag="file"):
+class StoredFile(_WithoutBytes, frozen=True, tag="file"):
     """A file that came or went with a message, without its bytes; no part of what a model reads."""
-
-    digest: str
-    size: int
-    mime_type: str
-    name: str
 
 
 class StoredOutcome(Struct, frozen=True, tag="outcome"):
@@ -64,6 +61,7 @@ class StoredOutcome(Struct, frozen=True, tag="outcome"):
 
 StoredPart = Text | StoredImage | ToolCall | StoredOutcome | StoredFile
 Showing = Callable[[StoredImage], Text | Image]
+Stored = TypeVar("Stored", StoredImage, StoredFile)
 
 _decoder = msgspec.json.Decoder(tuple[StoredPart, ...])
 _TITLE = 200
@@ -93,7 +91,7 @@ def _encode(message: Message) -> EncodedMessage:
     images: dict[str, bytes] = {}
     parts = (
         *(_stored(part, images) for part in message.parts),
-        *(_stored_file(file, images) for file in message.files),
+        *(_without_bytes(file, StoredFile, images) for file in message.files),
     )
     texts = _texts(message)
     first = next((text for text in texts if text.strip()), "") if message.role == "user" else ""
@@ -129,25 +127,20 @@ def shown(parts: tuple[StoredPart, ...], showing: Showing) -> tuple[Part, ...]:
 
 def _stored(part: Part, images: dict[str, bytes]) -> StoredPart:
     if isinstance(part, Image):
-        return _without_bytes(part, images)
+        return _without_bytes(part, StoredImage, images)
     if isinstance(part, ToolOutcome):
         inner = (
-            _without_bytes(one, images) if isinstance(one, Image) else one for one in part.parts
+            _without_bytes(one, StoredImage, images) if isinstance(one, Image) else one
+            for one in part.parts
         )
         return StoredOutcome(part.call_id, tuple(inner), part.is_error)
     return part
 
 
-def _stored_file(file: File, images: dict[str, bytes]) -> StoredFile:
-    digest = hashlib.sha256(file.data).hexdigest()
-    images[digest] = file.data
-    return StoredFile(digest, len(file.data), file.mime_type, file.name)
-
-
-def _without_bytes(image: Image, images: dict[str, bytes]) -> StoredImage:
-    digest = hashlib.sha256(image.data).hexdigest()
-    images[digest] = image.data
-    return StoredImage(digest, len(image.data), image.mime_type, image.name)
+def _without_bytes(item: Image | File, kind: type[Stored], images: dict[str, bytes]) -> Stored:
+    digest = hashlib.sha256(item.data).hexdigest()
+    images[digest] = item.data
+    return kind(digest, len(item.data), item.mime_type, item.name)
 
 
 def _texts(message: Message) -> list[str]:

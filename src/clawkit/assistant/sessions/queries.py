@@ -441,7 +441,8 @@ def prune_if_due(database: SessionDatabase) -> Iterator[int]:
     now = time.time()
     if database.read(lambda connection: _is_due(connection, now)):
         yield from prune_in_steps(database, now)
-        database.write(lambda connection: _note_pruned(connection, now))
+        note = "INSERT OR REPLACE INTO notes VALUES (?, ?)"
+        database.write(lambda connection: connection.execute(note, (_PRUNED, now)))
 
 
 def prune_in_steps(database: SessionDatabase, now: float) -> Iterator[int]:
@@ -482,10 +483,6 @@ def _returned_pages(database: SessionDatabase) -> Iterator[int]:
 def _is_due(connection: sqlite3.Connection, now: float) -> bool:
     row = connection.execute("SELECT value FROM notes WHERE name = ?", (_PRUNED,)).fetchone()
     return row is None or not 0 <= now - row[0] < _DAY
-
-
-def _note_pruned(connection: sqlite3.Connection, now: float) -> None:
-    connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (_PRUNED, now))
 
 
 def _delete_idle(connection: sqlite3.Connection, before: float) -> int:

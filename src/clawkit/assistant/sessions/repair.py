@@ -16,8 +16,8 @@ from msgspec import Struct
 from clawkit.assistant.sessions import message_rows
 from clawkit.assistant.sessions.database import SessionDatabase, companions, explained, explained_os
 from clawkit.errors import StoreError
-from clawkit.memory.store.salvage import Salvaged, drop_orphans, salvage
 from clawkit.models.protocol import Message, Text
+from clawkit.store.salvage import Salvaged, drop_orphans, salvage
 
 _MARK = ".damaged-"
 

@@ -38,9 +38,9 @@ from clawkit.assistant.sessions.queries import (
 from clawkit.assistant.sessions.records import LAST, Saved, SessionInfo, Transcript
 from clawkit.assistant.sessions.repair import left_problem
 from clawkit.errors import SessionError, StoreError
-from clawkit.memory.store.salvage import is_emptied, missing_parts
 from clawkit.models.protocol import File, Image, Text
 from clawkit.settings import is_there
+from clawkit.store.salvage import is_emptied, missing_parts
 
 T = TypeVar("T")
 _AT_ONCE = 10  # each may have pictures
@@ -67,10 +67,7 @@ class SessionStore:
     def last(self, key: str, count: int) -> Transcript:
         """The same with the newest `count` messages only."""
 
-        def work(connection: sqlite3.Connection) -> Transcript | None:
-            info = queries.find(connection, key, self._is_alive)
-            if info is None:
-                return None
+        def work(connection: sqlite3.Connection, info: SessionInfo) -> Transcript:
             id_, summary, model = connection.execute(
                 "SELECT id, summary, chosen_model FROM sessions WHERE key = ?", (key,)
             ).fetchone()
@@ -81,27 +78,14 @@ class SessionStore:
             messages = [saved(row, _named) for row in rows]
             return Transcript(info, summary, tuple(reversed(messages)), model)
 
-        found = self._read(work, None)
-        if found is None:
-            raise _no_such_session()
-        return found
+        return self._read_one(key, work)
 
     def page(self, key: str, before: int = LAST, count: int = 50) -> SessionPage:
         """The newest messages of a session before one of that number, with the turns they are of.
 
         Pictures are without their bytes: `picture` has these.
         """
-
-        def work(connection: sqlite3.Connection) -> SessionPage | None:
-            info = queries.find(connection, key, self._is_alive)
-            if info is None:
-                return None
-            return queries.page(connection, info, before, count)
-
-        found = self._read(work, None)
-        if found is None:
-            raise _no_such_session()
-        return found
+        return self._read_one(key, partial(queries.page, before=before, count=count))
 
     def media(self, key: str, digest: str) -> StoredMedia | None:
         """A picture or a file that came or was sent in a session."""
@@ -160,6 +144,18 @@ class SessionStore:
                 raise
             return [str(error)]
 
+    def _read_one(self, key: str, work: Callable[[sqlite3.Connection, SessionInfo], T]) -> T:
+        """What `work` finds of one session; raises SessionError if there is none."""
+
+        def find(connection: sqlite3.Connection) -> T | None:
+            info = queries.find(connection, key, self._is_alive)
+            return None if info is None else work(connection, info)
+
+        found = self._read(find, None)
+        if found is None:
+            raise _no_such_session()
+        return found
+
     def _read(self, work: Callable[[sqlite3.Connection], T], missing: T) -> T:
         def job(database: SessionDatabase) -> T:
             _end_what_died(database)
@@ -202,12 +198,10 @@ def _problems(database: SessionDatabase) -> list[str]:
             found.append(f"{table}: row {row} belongs to a row of {parent} that is missing")
         return found
 
-    def look_at_index(connection: sqlite3.Connection) -> None:
-        connection.execute("INSERT INTO said (said, rank) VALUES ('integrity-check', 0)")
-
     problems = database.read(look)
     if not problems:
-        database.write(look_at_index)
+        check = "INSERT INTO said (said, rank) VALUES ('integrity-check', 0)"
+        database.write(lambda found: found.execute(check))
     return [f"{database.file}: {problem}" for problem in problems]
 
 

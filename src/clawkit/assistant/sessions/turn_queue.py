@@ -92,11 +92,7 @@ def look(database: SessionDatabase, ticket: TurnTicket) -> QueuePosition:
     """Where a ticket stands now that those of dead processes are cleared away."""
     owner = owner_here(database.file)
     directory = directory_for(database.file)
-
-    def owners_ahead(connection: sqlite3.Connection) -> set[str]:
-        return {name for _, name in _open_until(connection, ticket)}
-
-    names = database.read(owners_ahead)
+    names = database.read(lambda found: {name for _, name in _open_until(found, ticket)})
     dead = [name for name in names if name != owner and not is_alive(directory, name)]
     if dead:
         database.write(lambda connection: clear(connection, dead))
@@ -150,14 +146,9 @@ def end(database: SessionDatabase, ticket: TurnTicket, reason: str) -> None:
     mine = (ticket.id, owner_here(database.file), ticket.key)
 
     def work(connection: sqlite3.Connection) -> None:
-        if connection.execute(f"SELECT 1 FROM turns WHERE {_MINE}", mine).fetchone() is None:
-            return
-        if ticket.saved:
-            _close(connection, ticket.id)
-        elif message_rows.close(connection, ticket.id) or (ticket.running and reason):
-            _close(connection, ticket.id, reason or LOST)
-        else:
-            connection.execute("DELETE FROM turns WHERE id = ?", (ticket.id,))
+        if connection.execute(f"SELECT 1 FROM turns WHERE {_MINE}", mine).fetchone() is not None:
+            ran = ticket.running and bool(reason)
+            _finish(connection, ticket.id, reason or LOST, saved=ticket.saved, ran=ran)
 
     database.write(work)
 
@@ -175,19 +166,21 @@ def clear(connection: sqlite3.Connection, dead: Iterable[str]) -> None:
             (owner,),
         ).fetchall()
         for id_, reason, ran in mine:
-            if reason:  # it was saved, and died before it could leave
-                _close(connection, id_)
-            elif message_rows.close(connection, id_) or ran:
-                _close(connection, id_, LOST)
-            else:
-                connection.execute("DELETE FROM turns WHERE id = ?", (id_,))
+            # With a reason it was saved, and died before it could leave.
+            _finish(connection, id_, LOST, saved=bool(reason), ran=bool(ran))
 
 
-def _close(connection: sqlite3.Connection, turn: int, reason: str = "") -> None:
+def _finish(
+    connection: sqlite3.Connection, turn: int, reason: str, *, saved: bool, ran: bool
+) -> None:
+    """Close a turn with this reason, unless it has one; one without a trace is deleted."""
+    if not saved and not message_rows.close(connection, turn) and not ran:
+        connection.execute("DELETE FROM turns WHERE id = ?", (turn,))
+        return
     connection.execute(
         "UPDATE turns SET owner = NULL, ended = ?, reason = coalesce(nullif(?, ''), reason)"
         " WHERE id = ?",
-        (time.time(), reason, turn),
+        (time.time(), "" if saved else reason, turn),
     )
 
 

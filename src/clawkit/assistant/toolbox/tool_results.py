@@ -8,6 +8,7 @@ import json
 import mimetypes
 import re
 from typing import Any, cast
+from urllib.parse import unquote
 
 import msgspec
 from msgspec import Struct
@@ -200,7 +201,5 @@ def _link(block: dict[str, Any]) -> str:
 
 def _name_in(uri: str) -> str:
     """The file's name at the end of a URI such as `attachment://report.pdf`."""
-    from urllib.parse import unquote
-
     path = uri.partition("?")[0].partition("#")[0].rstrip("/")
     return _NAME_REFUSED.sub("_", unquote(path.rpartition("/")[2])).strip(". ")

@@ -15,7 +15,7 @@ from clawkit.cli.being.options import BeingArgument, EmbedderOption, StoreOption
 from clawkit.cli.being.output import day, login_token_row, rights, token_lines, token_row
 from clawkit.cli.being.serve import warm
 from clawkit.cli.commands import AsJson, CommandFailure, command_group, print_json
-from clawkit.cli.memory.remote import TOKEN_VARIABLE
+from clawkit.cli.memory.access import TOKEN_VARIABLE
 from clawkit.cli.tables import print_table
 from clawkit.hosts.clients import ClientApp
 from clawkit.memory import tokens as access
@@ -30,6 +30,7 @@ from clawkit.memory.sharing import (
     share_being,
 )
 from clawkit.text.normalization import visible
+from clawkit.wire.line_io import claim_stdio
 
 _SHORTEST_ID = 4
 _ID_LENGTH = 36
@@ -176,7 +177,6 @@ Ctrl-D ends it. `claw being serve` serves it over HTTP."""
 
 def stdio(being: BeingArgument, address: StoreOption = "", embedder: EmbedderOption = "") -> None:
     """Serve one Being on stdin and stdout, for clients without HTTP."""
-    from clawkit.wire.line_io import claim_stdio
     from clawkit.wire.stdio import serve_stdio
 
     fds = claim_stdio()

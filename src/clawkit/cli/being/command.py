@@ -31,6 +31,7 @@ from clawkit.memory import being_store, secret_filter
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.model_keys import has_key
 from clawkit.memory.records import Being
+from clawkit.memory.store import nodes
 from clawkit.memory.structured_memory import EntryRequest
 from clawkit.memory.tokens import Caller, of_being
 from clawkit.system.addresses import shown_address
@@ -119,8 +120,6 @@ def list_(address: StoreOption = "", as_json: AsJson = False) -> None:
 
 
 def _listed(store: BeingStore, being: Being) -> dict[str, Any]:
-    from clawkit.memory.store import nodes
-
     with store.database.read(being.n) as unit:
         memories = sum(nodes.counts(unit).values())
     about = {"id": being.id, "name": being.name, "created": being.created}

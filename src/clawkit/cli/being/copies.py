@@ -37,6 +37,7 @@ from clawkit.cli.commands import (
 from clawkit.cli.tables import fact_lines
 from clawkit.memory import being_store, bundle, secret_filter
 from clawkit.memory.being_store import BeingStore
+from clawkit.memory.bundle import export
 from clawkit.memory.records import Being
 from clawkit.memory.store.beings import calls_made
 from clawkit.system.addresses import shown_address as without_secrets
@@ -62,8 +63,6 @@ def export_(
     """Write all that a Being remembers as one file; the same memory gives the same bytes."""
     require_new(file, yes=yes)
     with opened(MemoryPlace(address, "none")) as store:
-        from clawkit.memory.bundle import export
-
         found = store.find(being)
         lines = -2
         with output_file(file) as output:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clawkit.errors import ModelError
 from clawkit.text.normalization import visible
 
 if TYPE_CHECKING:
@@ -62,9 +63,10 @@ class ProgressLine:
     def show(self, done: int, total: int) -> None:
         self._put(f"{self._what}: {done:,} of {total:,}")
 
-    def begin(self) -> None:
+    def begin(self) -> ProgressLine:
         """Say only that it goes on: nobody knows how much there is to do."""
         self._put(f"{self._what} …")
+        return self
 
     def _put(self, line: str) -> None:
         if not self._shown:
@@ -107,7 +109,6 @@ def make_vectors(store: BeingStore, being: Being) -> int:
     An embedder that does not answer is no error: memories are found by their words meanwhile, and
     the next search asks for the vectors again.
     """
-    from clawkit.errors import ModelError
     from clawkit.memory.patrol.vectors import catch_up
     from clawkit.memory.store import nodes
 
@@ -132,12 +133,11 @@ def make_few_vectors(store: BeingStore, being: Being) -> None:
         make_vectors(store, being)
 
 
-def say_missing(store: BeingStore, being: Being, kind: str) -> None:
-    """Say why a search went by words alone, if it need not have."""
+def missing_vectors(store: BeingStore, being: Being, kind: str) -> str:
+    """Why a search went by words alone, if it need not have."""
     if kind != "keyword" or store.embedder is None:
-        return
+        return ""
     with store.database.read(being.n) as unit:
         missing = bool(unit.vectors.missing(store.embedder.name, 1))
-    if missing:
-        note = "searched by words alone, as vectors are missing: `claw memory tidy` makes them"
-        print(f"claw: {note}", file=sys.stderr)
+    note = "searched by words alone, as vectors are missing: `claw memory tidy` makes them"
+    return note if missing else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clawkit.cli.tables import ago, fact_lines, minute
+from clawkit.cli.tables import ago, fact_lines, minute, short_id
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.http.served_address import address_for
 from clawkit.memory.records import STATES, Being, Token
@@ -50,7 +49,6 @@ def by_state(counts: Mapping[str, int]) -> str:
     return f"{total} ({', '.join(some)})" if some else total
 
 
-_SHORT = 8
 _PARTS = {
     "memories": ("memory",),
     "nodes": ("memory",),
@@ -68,19 +66,17 @@ def day(seconds: float) -> str:
 
 
 def token_row(token: Token, now: float) -> tuple[str, ...]:
-    """A line of the list; on a terminal the beginning of an id is enough to tell them apart."""
+    """A line of the list."""
+    id_, kind, state = short_id(token.id), f"{token.kind}_", _token_state(token, now)
     used = ago(now - token.used) if token.used is not None else "never"
-    called = token.id[:_SHORT] if sys.stdout.isatty() else token.id
-    state = _token_state(token, now)
-    return called, f"{token.kind}_", rights(token), state, used, token.person or "-", token.label
+    return id_, kind, rights(token), state, used, token.person or "-", token.label
 
 
 def login_token_row(grant: Grant, person: str, now: float) -> tuple[str, ...]:
     """The same of somebody's login."""
-    called = grant.id[:_SHORT] if sys.stdout.isatty() else grant.id
     state = "good" if grant.ended is None else f"ended {day(grant.ended)}"
     scope, client = grant.scope.replace(" ", ", "), visible(grant.client_name or grant.client)
-    return called, "login", scope, state, ago(now - grant.used), person, client
+    return short_id(grant.id), "login", scope, state, ago(now - grant.used), person, client
 
 
 def rights(token: Token) -> str:

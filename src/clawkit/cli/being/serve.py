@@ -27,7 +27,7 @@ from clawkit.cli.commands import (
 from clawkit.cli.server_logins import with_login_options
 from clawkit.cli.tables import table_lines
 from clawkit.memory.being_store import DEFAULT_BEING, BeingStore
-from clawkit.memory.http.served_address import PORT, address_for
+from clawkit.memory.http.served_address import PORT, ServedAddress, address_for, noted
 from clawkit.text.counts import counted
 from clawkit.text.normalization import visible
 
@@ -67,7 +67,6 @@ def serve(
         from clawkit.memory.http.app import serve as run
         from clawkit.memory.http.authentication import RequestLimits
         from clawkit.memory.http.request_log import json_line
-        from clawkit.memory.http.served_address import ServedAddress, noted
 
         given = {"rate": rate, "burst": burst}
         limits = RequestLimits(
@@ -120,16 +119,16 @@ def reachable(url: str, names: list[str] | tuple[str, ...] = ()) -> str:
 def _facts(store: BeingStore, url: str, host: str) -> Iterator[str]:
     """The first lines of the log, for programs."""
     from clawkit.memory.http.request_log import json_line, timed
-    from clawkit.wire.http.uvicorn_server import is_loopback
+    from clawkit.system.addresses import is_loopback_host
 
     about = {"message": "serving", "url": url, "store": store.database.address}
     yield json_line(timed({**about, "beings": len(store.every())}))
-    if not is_loopback(host):
+    if not is_loopback_host(host):
         yield json_line(timed({"level": "warning", "message": _OPEN}))
 
 
 def _greeting(store: BeingStore, url: str, host: str, login: LoginOptions | None) -> Iterator[str]:
-    from clawkit.wire.http.uvicorn_server import is_loopback
+    from clawkit.system.addresses import is_loopback_host
 
     beings = store.every()
     yield f"Serving {counted(len(beings), 'Being')} at {url}; Ctrl-C ends it."
@@ -152,7 +151,7 @@ def _greeting(store: BeingStore, url: str, host: str, login: LoginOptions | None
         more = " --subject SUB" if login.jwt_issuer else ""
         yield f"  claw user add NAME{more}    lets somebody log in, from any client"
     yield f"In a browser, {url.removesuffix('/mcp')}/ says how to connect."
-    if not is_loopback(host):
+    if not is_loopback_host(host):
         yield _OPEN
     yield ""
 

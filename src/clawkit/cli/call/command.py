@@ -18,7 +18,13 @@ from msgspec import Struct
 from typer.core import TyperCommand
 
 from clawkit.cli.call.arguments import ArgumentError, read_arguments, typed
-from clawkit.cli.commands import AsJson, CommandFailure, print_ascii_json, with_options
+from clawkit.cli.commands import (
+    AsJson,
+    CommandFailure,
+    print_ascii_json,
+    print_lines,
+    with_options,
+)
 from clawkit.cli.tables import print_table, table_lines, terminal_width
 from clawkit.errors import MissingCapabilityError, ToolTimeoutError
 from clawkit.text.counts import counted
@@ -161,7 +167,10 @@ def call(context: typer.Context, options: CallOptions) -> None:
     if isinstance(told, dict):
         _print_result(told, name, options.save, as_json=options.as_json)
     elif name:
-        print_ascii_json(_definition(told[0])) if options.as_json else _print_usage(told[0], place)
+        if options.as_json:
+            print_ascii_json(_definition(told[0]))
+        else:
+            print_lines(_usage(told[0], place))
     elif options.as_json:
         print_ascii_json([_definition(tool) for tool in told])
     else:
@@ -224,7 +233,8 @@ async def _ask(place: _ServerPlace, asked: _Wanted) -> dict[str, Any] | Sequence
                     tool.name, arguments, _tell(tool.name), ask if can_ask() else None
                 )
         except TimeoutError:
-            raise ToolTimeoutError(_too_long(tool.name, place.timeout)) from None
+            problem = f"{tool.name} took longer than {place.timeout:g} s"
+            raise ToolTimeoutError(f"{problem}: --timeout SECONDS says how long it may") from None
 
 
 def _find(tools: Sequence[OfferedTool], name: str) -> OfferedTool:
@@ -301,10 +311,6 @@ def _check_variables(headers: dict[str, str], keys: Keys) -> None:
         for name in _VARIABLE.findall(value):
             if keys.find(name) is None:
                 raise CommandFailure(f"${{{name}}} is not set in the environment", _USAGE)
-
-
-def _too_long(tool: str, seconds: float) -> str:
-    return f"{tool} took longer than {seconds:g} s: --timeout SECONDS says how long it may"
 
 
 def _tell(tool: str) -> Any:
@@ -417,11 +423,6 @@ def _print_tools(tools: Sequence[OfferedTool], place: _ServerPlace) -> None:
     behind = " -- …" if place.command else ""
     typed = f"{place.typed} " if place.typed else ""
     print(f"\n`claw call {typed}{tools[0].name} --help{behind}` shows how one is called.")
-
-
-def _print_usage(tool: OfferedTool, place: _ServerPlace) -> None:
-    for line in _usage(tool, place):
-        print(line)
 
 
 def _words(schema: dict[str, Any]) -> Iterator[str]:

@@ -195,9 +195,9 @@ def _servers() -> Iterable[str]:
 def _logins() -> Iterable[str]:
     """What `claw login` knows by name, and where somebody is logged in."""
     from clawkit.cli.login import known_servers
-    from clawkit.login.client.stored import every_login
+    from clawkit.login.client.stored import read_logins
 
-    return [*sorted(known_servers()), *(one.url for one in every_login())]
+    return [*sorted(known_servers()), *(one.url for one in read_logins()[0])]
 
 
 def _clients() -> Iterable[str]:

@@ -6,19 +6,18 @@ counts as long as it is newer than the commands and of the same version.
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
 from clawkit.settings import settings
 from clawkit.version import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Values = Literal[
     "",
@@ -152,8 +151,6 @@ def _parameter(parameter: Any, types: dict[str, Any]) -> ParameterSpec:
 
 
 def _types(function: Any) -> dict[str, Any]:
-    import inspect
-
     if function is None:
         return {}
     parameters = inspect.signature(function, eval_str=True).parameters.values()

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import Annotated
 
 import typer
+from typer.main import get_command
 
 from clawkit.cli.commands import CommandFailure
 from clawkit.cli.help import summary, text, topics
@@ -40,8 +41,6 @@ def _list() -> None:
 
 def _show_command(context: typer.Context, words: list[str]) -> None:
     """The help of a command; a name that is neither is met with those that are near."""
-    from typer.main import get_command
-
     from clawkit.cli.app import app as whole
 
     names = sorted({*topics(), *getattr(get_command(whole), "commands", ())})

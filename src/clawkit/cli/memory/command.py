@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -13,16 +12,14 @@ import msgspec
 import typer
 
 from clawkit.assistant.config import Config
-from clawkit.assistant.memory.place import MemoryPlace, opened
+from clawkit.assistant.memory.place import MemoryPlace
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.cli.being.options import (
     BeingOption,
     EmbedderOption,
     ProgressLine,
     StoreOption,
-    make_few_vectors,
     make_vectors,
-    say_missing,
     say_removed,
 )
 from clawkit.cli.commands import (
@@ -36,17 +33,19 @@ from clawkit.cli.commands import (
     print_lines,
     require_new,
 )
-from clawkit.cli.memory import output, remote
+from clawkit.cli.memory import output
+from clawkit.cli.memory.access import (
+    Changed,
+    LocalAccess,
+    SearchRequest,
+    local_access,
+    memory_access,
+)
 from clawkit.errors import ClawError
-from clawkit.memory.being_store import BeingStore
 from clawkit.memory.erasure import deletion
 from clawkit.memory.erasure.person_search import ErasurePlan, ErasureRequest
 from clawkit.memory.erasure.redaction import PersonMatcher
-from clawkit.memory.history_text import MemoryHistory
-from clawkit.memory.memory import Memory
 from clawkit.memory.records import Node, iso
-from clawkit.memory.statistics import node_called, view
-from clawkit.memory.store import nodes
 from clawkit.memory.tokens import Caller
 from clawkit.system.addresses import shown_address
 from clawkit.text.normalization import visible
@@ -58,46 +57,6 @@ NodeArgument = Annotated[
     str, typer.Argument(metavar="MEMORY", help="Its id, or the beginning of it.")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would change; change nothing.")]
-
-
-class OpenedMemory:
-    """The memory that a command is about."""
-
-    def __init__(self, store: BeingStore, memory: Memory) -> None:
-        self.store = store
-        self.memory = memory
-
-    def node(self, called: str) -> Node:
-        """The memory of an id, or of the beginning of one."""
-        with self.store.database.read(self.memory.being.n) as unit:
-            return node_called(unit, called)
-
-    def latest(self, node: Node) -> Node:
-        """What a memory has become."""
-        with self.store.database.read(self.memory.being.n) as unit:
-            return nodes.latest(unit, node)
-
-    def told(self, tell: Callable[[MemoryHistory], Iterable[str]]) -> list[str]:
-        """Lines about changes, with the texts of what they changed."""
-        with self.store.database.read(self.memory.being.n) as unit:
-            return list(tell(MemoryHistory(unit)))
-
-    def say_undo(self) -> None:
-        for entry in self.memory.ledger(1):
-            print(f"`claw memory undo {entry.n}` undoes this.", file=sys.stderr)
-
-
-@contextmanager
-def opened_memory(being: str, address: str, embedder: str = "none") -> Generator[OpenedMemory]:
-    """The memory that is meant. What needs no vectors loads no embedder."""
-    place = MemoryPlace(address, embedder)
-    if there := place.address_of(being):
-        raise CommandFailure(
-            f"this is done where the memories are kept, and these are at {there}: run it there, "
-            "or name a Being of this machine with --being"
-        )
-    with opened(place) as store:
-        yield OpenedMemory(store, store.open(place.own(store, being)))
 
 
 @app.callback()
@@ -113,23 +72,21 @@ def memory(
 ) -> None:
     """Show what your Being remembers: topics, recent memories, new notes."""
     pass_on(context)
-    place = MemoryPlace(address)
+    place = MemoryPlace(address, "none")
     if context.invoked_subcommand is not None:
         return
-    if url := place.address_of(being):
-        with remote.remote_being(place, url) as there:
-            remote.print_view(there, recent, as_json=as_json)
-        return
-    if not place.is_begun() and not as_json:
+    if not place.address_of(being) and not place.is_begun() and not as_json:
         print(f"Nothing is remembered yet in {shown_address(place.address)}.")
         print('`claw remember "…"` is a beginning.')
         return
-    with opened_memory(being, address) as mine:
-        found = view(mine.store.database, mine.memory.being, recent)
-        if as_json:
-            print_json(found)
-        else:
-            output.print_view(found)
+    with memory_access(place, being) as mine:
+        told = mine.view(recent)
+    if told.records is None:
+        output.print_text(told.text, as_json=as_json)
+    elif as_json:
+        print_json(told.records)
+    else:
+        output.print_view(told.records)
 
 
 @app.command()
@@ -151,23 +108,9 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Find memories, the best first; unlike `claw recall`, whatever they are worth."""
-    place = MemoryPlace(address, embedder)
-    if url := place.address_of(being):
-        asked = remote.SearchRequest(" ".join(query), limit, explain, as_of, mode)
-        with remote.remote_being(place, url) as there:
-            remote.print_found(there, asked, _NOT_FOUND, as_json=as_json)
-        return
-    with opened_memory(being, address, embedder) as mine:
-        make_few_vectors(mine.store, mine.memory.being)
-        with ProgressLine("Searching") as progress:
-            progress.begin()
-            found = mine.memory.search(
-                " ".join(query), limit=limit, mode=mode, explain=explain, as_of=as_of or None
-            )
-        hits = {"kind": found.kind, "hits": output.hits_json(found.hits)}
-        print_lines(output.hit_lines(found.hits, _NOT_FOUND), hits, as_json=as_json)
-        if not as_json:
-            say_missing(mine.store, mine.memory.being, found.kind)
+    asked = SearchRequest(" ".join(query), limit, explain, as_of, mode)
+    with memory_access(MemoryPlace(address, embedder), being) as mine:
+        output.print_found(mine.search(asked), _NOT_FOUND, as_json=as_json)
 
 
 @app.command()
@@ -178,14 +121,13 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one memory: all that is known about it, and where it came from."""
-    place = MemoryPlace(address)
-    if url := place.address_of(being):
-        with remote.remote_being(place, url) as there:
-            remote.print_node(there, node, as_json=as_json)
+    with memory_access(MemoryPlace(address, "none"), being) as mine:
+        told = mine.show(node)
+    if told.records is None:
+        output.print_text(told.text, as_json=as_json)
         return
-    with opened_memory(being, address) as mine:
-        found = mine.node(node)
-        print_lines(output.node_lines(found, mine.latest(found)), found, as_json=as_json)
+    found, now = told.records.node, told.records.now
+    print_lines(output.node_lines(found, now), found, as_json=as_json)
 
 
 @app.command()
@@ -196,16 +138,8 @@ def retract(
     address: StoreOption = "",
 ) -> None:
     """Take a memory back: nothing recalls it any more; `undo` brings it back."""
-    place = MemoryPlace(address)
-    if url := place.address_of(being):
-        with remote.remote_being(place, url) as there:
-            print(f"Taken back: {_short(remote.retract(there, node))}")
-        return
-    with opened_memory(being, address) as mine:
-        found = mine.node(node)
-        mine.memory.retract([found.id], Caller(), why)
-        print(f"Taken back: {_short(found)}")
-        mine.say_undo()
+    with memory_access(MemoryPlace(address, "none"), being) as mine:
+        _say_changed("Taken back", mine.retract(node, why))
 
 
 @app.command()
@@ -217,18 +151,8 @@ def replace(
     embedder: EmbedderOption = "",
 ) -> None:
     """Say what is so now in place of a memory that no longer holds."""
-    place = MemoryPlace(address, embedder)
-    if url := place.address_of(being):
-        with remote.remote_being(place, url) as there:
-            print(f"Now: {_short(remote.replace(there, node, ' '.join(text)))}")
-        return
-    with opened_memory(being, address, embedder) as mine:
-        old = mine.node(node)
-        sieve = mine.memory.sieve()
-        new = mine.memory.restate(old, " ".join(text), Caller(), sieve)
-        print(f"Now: {_short(new)}")
-        say_removed(sieve.said())
-        mine.say_undo()
+    with memory_access(MemoryPlace(address, embedder), being) as mine:
+        _say_changed("Now", mine.replace(node, " ".join(text)))
 
 
 @app.command()
@@ -239,7 +163,7 @@ def pin(
     address: StoreOption = "",
 ) -> None:
     """Let a memory never fade."""
-    with opened_memory(being, address) as mine:
+    with local_access(being, address) as mine:
         found = mine.memory.pin(mine.node(node).id, not off, Caller())
         print(f"{'Not pinned any more' if off else 'Pinned'}: {_short(found)}")
 
@@ -259,11 +183,10 @@ def tidy(
     as_json: AsJson = False,
 ) -> None:
     """Put memory in order: new notes, what fades, what says the same, small topics."""
-    with opened_memory(being, address, embedder) as mine:
+    with local_access(being, address, embedder) as mine:
         if not dry_run:
             make_vectors(mine.store, mine.memory.being)
-        with ProgressLine("Tidying up") as progress:
-            progress.begin()
+        with ProgressLine("Tidying up").begin():
             outcome = mine.memory.patrol(Caller(), cap=cap, dry_run=dry_run)
         told = output.outcome_lines(outcome, dry_run=dry_run)
         print_lines(told, outcome, as_json=as_json)
@@ -279,7 +202,7 @@ def history(
     as_json: AsJson = False,
 ) -> None:
     """List what was done to this memory, the newest first; `undo` takes a number from here."""
-    with opened_memory(being, address) as mine:
+    with local_access(being, address) as mine:
         found = mine.memory.ledger(limit)
         wide = max((len(str(entry.n)) for entry in found), default=0)
         told = mine.told(lambda words: (output.history_line(words, entry, wide) for entry in found))
@@ -295,7 +218,7 @@ def undo(
     as_json: AsJson = False,
 ) -> None:
     """Undo what was done, by its number in `history`; an undo can be undone."""
-    with opened_memory(being, address) as mine:
+    with local_access(being, address) as mine:
         changes = mine.memory.undo(n, Caller(), dry_run)
         told = [f"  {line}" for line in mine.told(lambda words: words.changed(changes))]
         done = f"{'Would undo' if dry_run else 'Undid'} {n}."
@@ -305,6 +228,13 @@ def undo(
 app.command("patrol", hidden=True)(tidy)
 app.command("changes", hidden=True)(history)
 app.command("ledger", hidden=True)(history)
+
+
+def _say_changed(what: str, done: Changed) -> None:
+    print(f"{what}: {_short(done.node)}")
+    say_removed(done.removed)
+    if done.entry is not None:
+        print(f"`claw memory undo {done.entry}` undoes this.", file=sys.stderr)
 
 
 def _short(node: Node) -> str:
@@ -350,7 +280,7 @@ def person(
         raise CommandFailure("--receipt is for --erase", 2)
     for file in (export, receipt):
         require_new(file, yes=yes)
-    with opened_memory(being, address, embedder) as mine:
+    with local_access(being, address, embedder) as mine:
         who = ErasureRequest(name, tuple(also or ()))
         plan = deletion.find(mine.store, mine.memory.being, who)
         if export is not None:
@@ -371,7 +301,7 @@ def person(
 
 
 def _erase(
-    mine: OpenedMemory, who: ErasureRequest, plan: ErasurePlan, file: Path | None, *, as_json: bool
+    mine: LocalAccess, who: ErasureRequest, plan: ErasurePlan, file: Path | None, *, as_json: bool
 ) -> None:
     done = deletion.erase(mine.store, mine.memory.being, who)
     if file is not None:
@@ -419,7 +349,7 @@ def _show(plan: ErasurePlan, *, as_json: bool, quiet: bool) -> None:
         print_lines(output.plan_lines(plan))
 
 
-def _exported(mine: OpenedMemory, plan: ErasurePlan) -> dict[str, Any]:
+def _exported(mine: LocalAccess, plan: ErasurePlan) -> dict[str, Any]:
     being = mine.memory.being
     head = {"memory_of": being.name, "memory_id": being.id, "at": iso(mine.store.clock())}
     return {**head, **output.plan_json(plan)}

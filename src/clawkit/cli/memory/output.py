@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,7 +15,10 @@ from rich.text import Text
 from rich.tree import Tree
 
 from clawkit.cli.being.output import STEPS, by_state, tidied, waiting
+from clawkit.cli.commands import print_lines
+from clawkit.cli.memory.access import MemoryAnswer
 from clawkit.cli.tables import fact_lines, minute, shorten, terminal_width
+from clawkit.memory.details import FoundMemories
 from clawkit.memory.erasure.deletion import Counted, Receipt
 from clawkit.memory.erasure.person_search import ErasurePlan, RowPlan, text_of
 from clawkit.memory.erasure.redaction import ERASED, PersonMatcher
@@ -146,6 +150,26 @@ def _day(node: Node) -> str:
 
 def _status(node: Node) -> str:
     return "" if node.status == "active" else STATES[node.status]
+
+
+def print_found(
+    told: MemoryAnswer[FoundMemories], nothing: str, *, as_json: bool, with_text: bool = False
+) -> None:
+    """The memories that were found; as JSON also what a model is told of them, if wanted."""
+    found = told.records
+    if found is None:
+        print_text(told.text, as_json=as_json)
+        return
+    text = {"text": told.text} if with_text else {}
+    value = {"kind": found.kind, **text, "hits": hits_json(found.hits)}
+    print_lines(hit_lines(found.hits, nothing), value, as_json=as_json)
+    if told.hint and not as_json:
+        print(f"claw: {told.hint}", file=sys.stderr)
+
+
+def print_text(text: str, *, as_json: bool) -> None:
+    """What a server says that tells no records."""
+    print_lines((text,), {"text": text}, as_json=as_json)
 
 
 def hit_lines(hits: Sequence[Hit], nothing: str) -> Iterator[str]:

@@ -300,7 +300,8 @@ def assistant_lines(found: AssistantState) -> Iterator[tuple[str, str]]:
     if not found.problem:
         yield "audio", _audio(found.transcription)
         yield "workspace", found.workspace
-    yield "config", _config(found)
+    absent = "" if found.configured else " (not there: the defaults count)"
+    yield "config", f"{found.config}{absent}"
     for one in found.tried or ():
         # What the model answers has its time in it.
         time_taken = "" if one.ok and one.name == "model" else f" ({one.seconds:.2f} s)"
@@ -352,7 +353,3 @@ def _audio(provider: str) -> str:
     if provider:
         return f"transcribed by {provider}"
     return "accepted, not transcribed; [transcription] in the config chooses who does"
-
-
-def _config(found: AssistantState) -> str:
-    return found.config if found.configured else f"{found.config} (not there: the defaults count)"

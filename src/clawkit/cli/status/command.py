@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,15 +18,15 @@ from clawkit.cli.being.output import JOBS, tidied, waiting
 from clawkit.cli.commands import AsJson, Project, print_json
 from clawkit.cli.login import login_state
 from clawkit.cli.status.assistant import assistant_lines, assistant_state
-from clawkit.cli.tables import terminal_width
+from clawkit.cli.tables import terminal_width, wrapped
 from clawkit.errors import ClawError
 from clawkit.guard.status import GuardStatus, ServerState
 from clawkit.guard.status import overview as guard_overview
 from clawkit.memory.being_store import DEFAULT_BEING
 from clawkit.memory.statistics import BeingState, StoreOverview, overview
-from clawkit.memory.store.salvage import is_emptied, missing_parts
 from clawkit.settings import settings
 from clawkit.store import open_store
+from clawkit.store.salvage import is_emptied, missing_parts
 from clawkit.store.sqlite import SqliteDatabase, sound_store
 from clawkit.system.addresses import shown_address
 from clawkit.text.counts import counted
@@ -60,14 +59,10 @@ def status(
         _print_section("guard", _guard(guard))
         if logins.lines or logins.problem:
             lines = [("login", line) for line in logins.lines]
-            _print_section("logins", [*lines, *_problem(logins.problem)])
+            lines += [("problem", logins.problem)] if logins.problem else []
+            _print_section("logins", lines)
     works = assistant.works and not memory.problem and guard.works and not logins.problem
     raise typer.Exit(0 if works else 1)
-
-
-def _problem(text: str) -> Iterator[tuple[str, str]]:
-    if text:
-        yield "problem", text
 
 
 def _print_section(title: str, lines: Iterable[tuple[str, str]]) -> None:
@@ -83,14 +78,7 @@ def _fitted(start: str, text: str, width: int | None) -> str:
     """One line, or several that break between words, for eyes."""
     if width is None or len(start) + len(text) <= width:
         return f"{start}{text}"
-    return textwrap.fill(
-        text,
-        max(width, len(start) + 20),
-        initial_indent=start,
-        subsequent_indent=" " * (len(start) + 2),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return "\n".join(wrapped(text, width, start, " " * (len(start) + 2)))
 
 
 def _guard(found: GuardStatus) -> Iterator[tuple[str, str]]:

@@ -152,17 +152,20 @@ class AuditTail:
         self._offset = 0
 
     def more(self) -> Iterator[AuditEntry]:
-        """What was written since the last time."""
+        """What was written since the last time. Raises AuditError where it cannot be read."""
+        live_file = self._directory / LIVE
         try:
-            with (self._directory / LIVE).open("rb") as live:
+            with live_file.open("rb") as live:
                 known = os.fstat(live.fileno()).st_ino == self._inode
                 if known:
                     live.seek(self._offset)
                     yield from self._new(live)
+            if not known:
+                yield from self._from_all_files()
         except FileNotFoundError:  # there is no log yet, or a writer is about to begin a new file
             return
-        if not known:
-            yield from self._from_all_files()
+        except OSError as error:
+            raise _unreadable(Path(error.filename or live_file), error) from error
 
     def _from_all_files(self) -> Iterator[AuditEntry]:
         with snapshot(self._directory) as log:
@@ -206,7 +209,14 @@ def _records(log_file: LogFile) -> Iterator[AuditEntry]:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise AuditError(f"{log_file.path} cannot be read: {error.strerror}") from error
+        raise _unreadable(log_file.path, error) from error
+
+
+def _unreadable(file: Path, error: OSError) -> AuditError:
+    return AuditError(
+        f"{file} cannot be read: {error.strerror}. Make it a file that you may read; "
+        "`claw log verify` says whether the log is whole then"
+    )
 
 
 def _entry(line: bytes) -> AuditEntry | None:

@@ -80,11 +80,11 @@ def count(records: Iterable[AuditEntry], *, top: int = 10) -> Stats:
         records=tally.records,
         calls=tally.calls.total(),
         passed=tally.passed,
-        blocked=tally.blocked_servers.total(),
+        blocked=tally.servers.blocked.total(),
         errors=tally.errors,
         decisions={name: number for name, number in tally.calls.most_common() if number},
-        tools=_top(tally.tools, tally.blocked_tools, top),
-        servers=_top(tally.servers, tally.blocked_servers, top),
+        tools=tally.tools.top(top),
+        servers=tally.servers.top(top),
         rules=tuple(
             RuleCount(rule=rule, reason=reason, blocked=blocked)
             for (rule, reason), blocked in tally.rules.most_common(top)
@@ -93,8 +93,8 @@ def count(records: Iterable[AuditEntry], *, top: int = 10) -> Stats:
         p50_ms=percentile(latencies, 50),
         p95_ms=percentile(latencies, 95),
         hours=tuple(
-            Hour(hour=hour, calls=tally.hours[hour], blocked=tally.blocked_hours[hour])
-            for hour in sorted(tally.hours)
+            Hour(hour=hour, calls=tally.hours.calls[hour], blocked=tally.hours.blocked[hour])
+            for hour in sorted(tally.hours.calls)
         ),
     )
 
@@ -109,19 +109,28 @@ class _Call(msgspec.Struct):
     rule: int
 
 
+class _Counts:
+    """Calls and blocked calls by name."""
+
+    def __init__(self) -> None:
+        self.calls: Counter[str] = Counter()
+        self.blocked: Counter[str] = Counter()
+
+    def top(self, most: int) -> tuple[Count, ...]:
+        return tuple(
+            Count(name=name, calls=number, blocked=self.blocked[name])
+            for name, number in self.calls.most_common(most)
+        )
+
+
 class _Tally:
     def __init__(self) -> None:
         self.records = 0
         self.passed = 0
         self.errors = 0
         self.calls: Counter[str] = Counter()
-        self.tools: Counter[str] = Counter()
-        self.blocked_tools: Counter[str] = Counter()
-        self.servers: Counter[str] = Counter()
-        self.blocked_servers: Counter[str] = Counter()
+        self.tools, self.servers, self.hours = _Counts(), _Counts(), _Counts()
         self.rules: Counter[tuple[int, str]] = Counter()
-        self.hours: Counter[str] = Counter()
-        self.blocked_hours: Counter[str] = Counter()
         self.latencies = array("d")
         self._open: dict[str, _Call] = {}
 
@@ -173,22 +182,15 @@ class _Tally:
             self.passed += number
             return
         self.calls[call.outcome] += number
-        self.tools[call.name] += number
-        self.servers[call.server] += number
-        self.hours[call.hour] += number
+        self.tools.calls[call.name] += number
+        self.servers.calls[call.server] += number
+        self.hours.calls[call.hour] += number
 
     def _block(self, call: _Call, reason: str, number: int = 1) -> None:
         self.rules[call.rule, reason] += number
-        self.blocked_tools[call.name] += number
-        self.blocked_servers[call.server] += number
-        self.blocked_hours[call.hour] += number
-
-
-def _top(calls: Counter[str], blocked: Counter[str], top: int) -> tuple[Count, ...]:
-    return tuple(
-        Count(name=name, calls=number, blocked=blocked[name])
-        for name, number in calls.most_common(top)
-    )
+        self.tools.blocked[call.name] += number
+        self.servers.blocked[call.server] += number
+        self.hours.blocked[call.hour] += number
 
 
 def percentile(values: list[float], percent: int) -> float | None:

@@ -93,7 +93,7 @@ def rule_for(
     Raises PolicyError where no rule can say it: then a person writes what they mean.
     """
     servers = (server,) if isinstance(server, str) else server
-    text = rule_text(_allowing(tool, method, servers, tuple(_leaves(arguments, ())), True))
+    text = rule_text(_allowing(tool, method, servers, tuple(_conditions(arguments)), True))
     _must_allow(text, Call(method=method, tool=tool, arguments=arguments), servers)
     return text
 
@@ -138,7 +138,7 @@ def folder_rule(
     bound = {name[0] for name in paths}
     others = {name: value for name, value in call.arguments.items() if name not in bound}
     texts = tuple(_literal(name) for name in others if name.lower() in _TEXTS)
-    args += _leaves({name: value for name, value in others.items() if name not in texts}, ())
+    args += _conditions({name: value for name, value in others.items() if name not in texts})
     rule = _allowing(call.tool, call.method, servers, tuple(args), True)
     text = rule_text(replace(rule, also_args=texts, confined=True))
     _must_allow(text, call, servers, Paths(cwd="/", home=home, resolve=follows_links))
@@ -206,7 +206,8 @@ def insert_rule(policy: Path, rule: str, before: int, *, digest: str = "") -> No
     """
     try:
         with locked(policy.with_name(f".{policy.name}.lock")):
-            _insert(policy, rule, before, digest)
+            target, changed = _inserted(policy, rule, before, digest)
+            write_whole(target, changed, target.stat().st_mode & 0o7777)
     except OSError as error:
         raise PolicyError(os.fspath(policy), 0, f"cannot be changed: {error}") from error
 
@@ -214,23 +215,19 @@ def insert_rule(policy: Path, rule: str, before: int, *, digest: str = "") -> No
 def check_insertion(policy: Path, rule: str, before: int, *, digest: str = "") -> None:
     """Raise PolicyError where `insert_rule` would, as far as it can be known before."""
     try:
-        _inserted(policy.resolve(strict=True), policy, rule, before, digest)
+        _inserted(policy, rule, before, digest)
     except OSError as error:
         raise PolicyError(os.fspath(policy), 0, f"cannot be read: {error}") from error
 
 
-def _insert(policy: Path, rule: str, before: int, digest: str) -> None:
+def _inserted(policy: Path, rule: str, before: int, digest: str) -> tuple[Path, bytes]:
+    """The real file of a policy, and what it is to hold."""
     target = policy.resolve(strict=True)
-    changed = _inserted(target, policy, rule, before, digest)
-    write_whole(target, changed, target.stat().st_mode & 0o7777)
-
-
-def _inserted(target: Path, policy: Path, rule: str, before: int, digest: str) -> bytes:
     original = target.read_bytes()
     if digest and sha256(original).hexdigest() != digest:
         reason = "the policy has changed since the question was asked: nothing was written"
         raise PolicyError(os.fspath(policy), 0, reason)
-    return _with_rule(original, rule, before, os.fspath(policy))
+    return target, _with_rule(original, rule, before, os.fspath(policy))
 
 
 def save_policy(policy: Path, text: str, digest: str) -> Path | None:
@@ -286,21 +283,29 @@ def latest_backup(policy: Path) -> tuple[Path, float] | None:
     return path, time.mktime(time.strptime(until, _BACKUP_TIME))
 
 
-def _leaves(value: dict[str, Any], above: tuple[str, ...]) -> Iterator[Argument]:
-    """One condition for each argument, also for those within objects."""
+def leaves(
+    value: dict[str, Any], above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The paths and values of arguments that are no objects, also of those within objects."""
     for name, item in value.items():
-        path = (*above, _literal(name))
         if isinstance(item, dict) and item:
-            yield from _leaves(cast("dict[str, Any]", item), path)
-        elif isinstance(item, dict | list) or item == "":
-            kind = "a list" if item else "empty"
-            raise _unsayable(f"argument {'.'.join(path)!r} is {kind}")
-        elif is_read_differently(item):
-            raise _unsayable(
-                f"argument {'.'.join(path)!r} is a number that servers read differently"
-            )
+            yield from leaves(cast("dict[str, Any]", item), (*above, name))
         else:
-            yield Argument(path, tuple(map(_literal, texts(item))))
+            yield (*above, name), item
+
+
+def _conditions(arguments: dict[str, Any]) -> Iterator[Argument]:
+    """One condition for each argument."""
+    for path, item in leaves(arguments):
+        name = tuple(map(_literal, path))
+        if isinstance(item, dict | list) or item == "":
+            kind = "a list" if item else "empty"
+            raise _unsayable(f"argument {'.'.join(name)!r} is {kind}")
+        if is_read_differently(item):
+            raise _unsayable(
+                f"argument {'.'.join(name)!r} is a number that servers read differently"
+            )
+        yield Argument(name, tuple(map(_literal, texts(item))))
 
 
 def _literal(word: str) -> str:

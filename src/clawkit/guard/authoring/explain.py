@@ -46,7 +46,9 @@ class _Leaf(msgspec.Struct, frozen=True):
 
 def argument_clause(rule: Rule, argument: Argument, call: Call, paths: Paths) -> Clause:
     """`args.…` of a rule against the arguments of a call; the rule's tool plays no part."""
-    label, need = argument.label, _need(argument)
+    label = argument.label
+    place = "under" if all(p.endswith("/**") for p in argument.patterns) else "like"
+    need = f"{label} {place} {listed(argument.patterns)}"
     probe = Rule(action=rule.action, tools=("*",), args=(argument,))
     made = Call("tools/call", "any", call.arguments, call.outside)
     if not rule_matches(probe, made, NAMELESS, paths):
@@ -72,11 +74,6 @@ def listed(patterns: tuple[str, ...]) -> str:
     shown = ", ".join(repr(pattern) for pattern in patterns[:_MOST_SHOWN])
     more = len(patterns) - _MOST_SHOWN
     return f"{shown} (and {more} more)" if more > 0 else shown
-
-
-def _need(argument: Argument) -> str:
-    place = "under" if all(p.endswith("/**") for p in argument.patterns) else "like"
-    return f"{argument.label} {place} {listed(argument.patterns)}"
 
 
 def _found(single: Rule, pattern: str, call: Call, paths: Paths) -> str:
@@ -116,13 +113,13 @@ def _why_not(rule: Rule, argument: Argument, call: Call, paths: Paths) -> str:
         which = "not every argument" if rule.action == "allow" else "no argument"
         if not call.arguments:
             return "the call has no arguments"
-        return f"{which} {_is_any_of(argument.patterns)}"
+        return f"{which} {_is_one_of(argument.patterns, True)}"
     value = _named(call.arguments, argument.name)
     if value is None and not _has(call.arguments, argument.name):
         return f"the call has no argument {'.'.join(argument.name)!r}"
     said = f"{argument.label} {_shown(value)}"
     if rule.action != "allow":
-        return f"{said} {_is_none_of(argument.patterns)}"
+        return f"{said} {_is_one_of(argument.patterns, False)}"
     if isinstance(value, dict | list):
         return f"{argument.label} is no single value, and allow needs one"
     if has_other_spelling(call.arguments, argument.name[0]):
@@ -142,8 +139,8 @@ def _not_allowed(value: Any, patterns: tuple[str, ...], paths: Paths) -> str:
         globs = allowed(pattern, reader, {}).globs
         other = [r for r in readings if not any(glob.matches(r) for glob in globs)]
         if other and _unmarked(other[0]) not in texts(value):
-            return f", read as {_shown(_unmarked(other[0]))}, {_is_none_of(patterns)}"
-    return f" {_is_none_of(patterns)}"
+            return f", read as {_shown(_unmarked(other[0]))}, {_is_one_of(patterns, False)}"
+    return f" {_is_one_of(patterns, False)}"
 
 
 def _allowed_readings(value: Any, pattern: str, paths: Paths) -> list[str] | None:
@@ -173,12 +170,10 @@ def _is(pattern: str, met: bool) -> str:
     return f"matches {pattern!r}" if met else f"does not match {pattern!r}"
 
 
-def _is_any_of(patterns: tuple[str, ...]) -> str:
-    return _is(patterns[0], True) if len(patterns) == 1 else f"matches any of {listed(patterns)}"
-
-
-def _is_none_of(patterns: tuple[str, ...]) -> str:
-    return _is(patterns[0], False) if len(patterns) == 1 else f"matches none of {listed(patterns)}"
+def _is_one_of(patterns: tuple[str, ...], met: bool) -> str:
+    if len(patterns) == 1:
+        return _is(patterns[0], met)
+    return f"matches {'any' if met else 'none'} of {listed(patterns)}"
 
 
 def _shown(value: Any) -> str:
@@ -272,7 +267,8 @@ def _needed(decision: Decision, near: list[RuleReport], call: Call) -> list[str]
     if decision.action == "allow":
         return []
     found = [
-        f"rule {each.rule.number} would {each.rule.action} it with {_all(each.missing)}"
+        f"rule {each.rule.number} would {each.rule.action} it with "
+        + " and ".join(clause.need for clause in each.missing)
         for each in near
         if each.rule.action in ("allow", "prompt") and each.rule.action != decision.action
     ]
@@ -284,10 +280,6 @@ def _needed(decision: Decision, near: list[RuleReport], call: Call) -> list[str]
     elif call.method in EVALUATED:
         found.append("a rule that allows it may stand anywhere: no rule matches it")
     return found
-
-
-def _all(clauses: tuple[Clause, ...]) -> str:
-    return " and ".join(clause.need for clause in clauses)
 
 
 def _reading(rule: Rule, call: Call, servers: tuple[str, ...], paths: Paths) -> RuleReport:

@@ -110,7 +110,7 @@ def read_fixture(text: str, file: str) -> Fixture:
     _refuse_near_misses(content, file)
     expected = content.get("expected")
     if expected is not None and expected not in ACTIONS:
-        raise PolicyError(file, 0, f'"expected" is {expected!r}, but can be {_one_of(ACTIONS)}')
+        raise PolicyError(file, 0, f'"expected" is {expected!r}, but can be allow, deny or prompt')
     return Fixture(
         file=file,
         call=_call(content, file),
@@ -198,11 +198,9 @@ def _text(content: dict[str, Any], key: str, file: str) -> str | None:
     return value
 
 
-def _one_of(choices: tuple[str, ...]) -> str:
-    return f"{', '.join(choices[:-1])} or {choices[-1]}"
-
-
 _GIVEN = "CALL"
+_USAGE = ": write TOOL NAME=VALUE …, or JSON"
+_METHOD_FAMILIES = ("completion", "elicitation", "resources", "sampling", "subscriptions")
 
 
 def typed_call(text: str) -> Fixture:
@@ -212,14 +210,14 @@ def typed_call(text: str) -> Fixture:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise _not_a_call(str(error)) from None
+        raise _misused(f"{error}{_USAGE}") from None
     if not words:
-        raise _not_a_call("it is empty")
+        raise _misused(f"it is empty{_USAGE}")
     return call_from_words(words)
 
 
-def _not_a_call(why: str) -> PolicyError:
-    return PolicyError(_GIVEN, 0, f"{why}: write TOOL NAME=VALUE …, or JSON").of_usage()
+def _misused(reason: str) -> PolicyError:
+    return PolicyError(_GIVEN, 0, reason).of_usage()
 
 
 def paths_for(fixture: Fixture, cwd: Path | None, *, as_text: bool) -> Paths:
@@ -245,26 +243,18 @@ def _as_request(text: str) -> str:
 def call_from_words(words: list[str]) -> Fixture:
     """The call of a tool, or of a method, with the arguments that follow its name."""
     if "=" in words[0]:
-        raise _not_a_call(f"{words[0]!r} is an argument, and no tool is named before it")
-    tool, arguments = words[0], _arguments(words[1:])
-    params: dict[str, Any] = {"name": tool, "arguments": arguments}
-    method = "tools/call"
-    if tool == "prompts/get":
-        method = tool
-        name = arguments.pop("name", None)
-        params = {"name": name, "arguments": arguments}
-    elif _is_method(tool):
-        method, params = tool, arguments
+        raise _misused(f"{words[0]!r} is an argument, and no tool is named before it{_USAGE}")
+    name, arguments = words[0], _arguments(words[1:])
+    family, slash, _ = name.partition("/")
     try:
-        return Fixture(_GIVEN, call_of(method, params))
+        if name == "prompts/get":
+            prompt = arguments.pop("name", None)
+            return Fixture(_GIVEN, call_of(name, {"name": prompt, "arguments": arguments}))
+        if slash and family in _METHOD_FAMILIES:
+            return Fixture(_GIVEN, call_of(name, arguments))
+        return Fixture(_GIVEN, call_of("tools/call", {"name": name, "arguments": arguments}))
     except InvalidParamsError as error:
-        raise PolicyError(_GIVEN, 0, error.message).of_usage() from None
-
-
-def _is_method(word: str) -> bool:
-    family, slash, _ = word.partition("/")
-    known = ("completion", "elicitation", "resources", "sampling", "subscriptions")
-    return bool(slash) and family in known
+        raise _misused(error.message) from None
 
 
 def _arguments(words: list[str]) -> dict[str, Any]:
@@ -273,13 +263,13 @@ def _arguments(words: list[str]) -> dict[str, Any]:
     for word in words:
         name, equals, text = word.partition("=")
         if not equals or not name:
-            raise PolicyError(_GIVEN, 0, f"{word!r} is no argument: write NAME=VALUE").of_usage()
+            raise _misused(f"{word!r} is no argument: write NAME=VALUE")
         place = found
         *above, last = name.split(".")
         for part in above:
             inner = place.setdefault(part, {})
             if not isinstance(inner, dict):
-                raise PolicyError(_GIVEN, 0, f"{part!r} in {word!r} has a value already").of_usage()
+                raise _misused(f"{part!r} in {word!r} has a value already")
             place = cast("dict[str, Any]", inner)
         place[last] = _value(text)
     return found

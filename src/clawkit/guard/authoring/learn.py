@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from clawkit.errors import PolicyError
 from clawkit.guard.authoring.default_policy import DEFAULT_POLICY, SHELL_LIKE
-from clawkit.guard.authoring.edit import quoted, rule_text
+from clawkit.guard.authoring.edit import leaves, quoted, rule_text
 from clawkit.guard.authoring.fixtures import NAMELESS, Fixture, decide, fixture_json
 from clawkit.guard.authoring.lint import is_shell_like
 from clawkit.guard.authoring.replay import Recorded
@@ -291,7 +290,7 @@ def _obstacle(recorded: Recorded, *, runs: bool) -> str:
     if recorded.unknown:
         names = ", ".join(sorted(recorded.unknown - {"*"})) or "its arguments"
         return f"{names} redacted or cut in the audit"
-    for name, value in _leaves(recorded.call.arguments, ()):
+    for name, value in leaves(recorded.call.arguments):
         label = ".".join(name)
         if not all(name) or is_wild(label):
             return f"no rule can name the argument {label!r}"
@@ -300,20 +299,11 @@ def _obstacle(recorded: Recorded, *, runs: bool) -> str:
     return ""
 
 
-def _leaves(value: dict[str, Any], above: _Name) -> Iterator[tuple[_Name, Any]]:
-    """The arguments that are no objects, also those within objects."""
-    for name, item in value.items():
-        if isinstance(item, dict) and item:
-            yield from _leaves(cast("dict[str, Any]", item), (*above, name))
-        else:
-            yield (*above, name), item
-
-
 def _allows(rule: Rule, calls: list[Recorded], *, runs: bool) -> list[_Lesson]:
     """A rule for each set of arguments that calls had; for programs, for each of their calls."""
     shapes: dict[tuple[_Name, ...], list[Recorded]] = {}
     for recorded in calls:
-        names = sorted(name for name, _ in _leaves(recorded.call.arguments, ()))
+        names = sorted(name for name, _ in leaves(recorded.call.arguments))
         shapes.setdefault(tuple(names), []).append(recorded)
     if runs:
         units = [unit for names, each in shapes.items() for unit in _units(names, each)]
@@ -329,14 +319,14 @@ def _units(names: tuple[_Name, ...], calls: list[Recorded]) -> list[list[Recorde
 
 
 def _exact_patterns(calls: list[Recorded]) -> dict[_Name, Patterns]:
-    leaves = [dict(_leaves(recorded.call.arguments, ())) for recorded in calls]
-    return {name: exact([each[name] for each in leaves]) for name in leaves[0]}
+    values = [dict(leaves(recorded.call.arguments)) for recorded in calls]
+    return {name: exact([each[name] for each in values]) for name in values[0]}
 
 
 def _fitting(rule: Rule, name: _Name, calls: list[Recorded]) -> Patterns:
     """The first patterns that fit every value seen; the core itself says whether they fit."""
-    leaves = [(recorded, dict(_leaves(recorded.call.arguments, ()))) for recorded in calls]
-    having = [(recorded, each[name]) for recorded, each in leaves if name in each]
+    values = [(recorded, dict(leaves(recorded.call.arguments))) for recorded in calls]
+    having = [(recorded, each[name]) for recorded, each in values if name in each]
     tries = generalise([value for _, value in having])
     for patterns in tries:
         alone = msgspec.structs.replace(rule, args=(Argument(name, patterns),))
@@ -379,7 +369,7 @@ def _denials(lessons: list[_Lesson], denied: list[Fixture], good: list[Recorded]
 def _denial(call: Call, server: str) -> Rule:
     args = tuple(
         Argument(name, (text_of(value),))
-        for name, value in _leaves(call.arguments, ())
+        for name, value in leaves(call.arguments)
         if value != "" and all(name) and not isinstance(value, dict | list)
     )
     return Rule(

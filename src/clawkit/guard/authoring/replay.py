@@ -98,11 +98,6 @@ def unknown_arguments(arguments: dict[str, Any]) -> frozenset[str]:
     )
 
 
-def without_unknown(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments without each part that the audit does not have in full."""
-    return cast("dict[str, Any]", _without_marks(arguments))
-
-
 def _entries(audit: Path) -> Iterator[dict[str, Any]]:
     if audit.is_dir():
         from clawkit.guard.audit.reader import read
@@ -150,6 +145,7 @@ def _marked(value: Any) -> bool:
 
 
 def _without_marks(value: Any) -> Any:
+    """A value without each part that the audit does not have in full."""
     if isinstance(value, dict):
         pairs = cast("dict[str, Any]", value).items()
         return {
@@ -323,7 +319,7 @@ def _decided_anyway(
 ) -> bool:
     """One leaf is enough to deny; to allow, every value counts unless any would do."""
     if rule.action != "allow":
-        known = replace(call, arguments=without_unknown(call.arguments))
+        known = replace(call, arguments=_without_marks(call.arguments))
         return rule_matches(rule, known, servers, _TEXT)
     if rule.only_args and not looked_at:
         return False

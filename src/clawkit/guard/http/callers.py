@@ -23,11 +23,12 @@ from clawkit.guard.http.client_request import (
 )
 from clawkit.guard.http.upstream import Response, Target, UpstreamError, refusal
 from clawkit.guard.pins import Definition, Pins
+from clawkit.system.addresses import is_loopback_host
 from clawkit.system.peers import can_tell_users, user_of
 from clawkit.wire.http.endpoint import HttpLogin
 from clawkit.wire.http.response import HeaderList, Receive, SendAsgi
 from clawkit.wire.http.token_login import token_login
-from clawkit.wire.http.uvicorn_server import HttpConnection, is_loopback
+from clawkit.wire.http.uvicorn_server import HttpConnection
 from clawkit.wire.jsonrpc import Message
 
 TOKEN_HEADER = "x-claw-token"
@@ -47,10 +48,14 @@ class Callers(NamedTuple):
     login: HttpLogin
     connection: type[HttpConnection] = HttpConnection
 
+    def use_authorization(self, headers: Mapping[str, str]) -> bool:
+        """Whether the caller's `Authorization` was for the guard."""
+        return self.kind == "login" or (self.kind == "token" and TOKEN_HEADER not in headers)
+
     def theirs(self, headers: Mapping[str, str]) -> dict[str, str]:
         """The headers of a caller who was let in, without those that were for the guard."""
         spent = {TOKEN_HEADER}
-        if self.kind == "login" or (self.kind == "token" and TOKEN_HEADER not in headers):
+        if self.use_authorization(headers):
             spent.add(AUTHORIZATION)
         return {name: value for name, value in headers.items() if name not in spent}
 
@@ -113,7 +118,7 @@ def with_token(secret: str) -> Callers:
 
 def check_reach(host: str) -> None:
     """Raise SettingsError where others than this machine can reach what nobody has to log in to."""
-    if not is_loopback(host):
+    if not is_loopback_host(host):
         raise SettingsError(
             f"at {host} anybody who reaches this machine could use the server and its "
             f"credentials: {_MAKE_TOKEN}; or listen on 127.0.0.1"
@@ -199,7 +204,7 @@ class ClientLogins:
         if response.status_code not in (401, 403):
             return fields
         others = [field for field in fields if field[0] != _CHALLENGE]
-        if not self._possible or self._is_taken(headers):
+        if not self._possible or self._callers.use_authorization(headers):
             if response.status_code == 401:
                 raise UpstreamError(502, self._impossible(response))
             return others
@@ -212,10 +217,6 @@ class ClientLogins:
             wants = f"{self._target.origin} wants a login that cannot be done through the guard"
             raise UpstreamError(502, f"{wants}: {error}. {self._instead}") from None
         return fields if challenge is None else [*others, (_CHALLENGE, challenge.encode())]
-
-    def _is_taken(self, headers: Mapping[str, str]) -> bool:
-        """Whether the caller's `Authorization` was for the guard."""
-        return self._callers.kind == "token" and TOKEN_HEADER not in headers
 
     def _impossible(self, response: Response) -> str:
         if AUTHORIZATION in self._target.headers:

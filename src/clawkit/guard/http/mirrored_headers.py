@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Mapping
 
 from clawkit.errors import HeaderMismatchError, InvalidRequestError, PinError
 from clawkit.guard.pins import Pins
 from clawkit.wire.jsonrpc import Message, as_object
-from clawkit.wire.revisions import META_VERSION, NAMED_BY
+from clawkit.wire.revisions import META_VERSION, NAME_PARAMETER, from_header, to_header
 
 VERSION, METHOD, NAME, PARAMETER = (
     "mcp-protocol-version",
@@ -19,7 +17,6 @@ VERSION, METHOD, NAME, PARAMETER = (
     "mcp-param-",
 )
 _PLAIN = re.compile(r"[ -~]*")
-_WRAPPED = re.compile(r"=\?base64\?(.*)\?=")
 
 Mirrors = Mapping[str, tuple[str, ...]]
 """Header names in lower case, and the path of the argument that each repeats."""
@@ -43,13 +40,13 @@ def check_agreement(headers: Mapping[str, str], message: Message, pins: Pins) ->
     if version is not None:
         _compare("MCP-Protocol-Version", headers.get(VERSION), version)
     _compare("Mcp-Method", headers.get(METHOD), method)
-    if method in NAMED_BY:
-        _compare("Mcp-Name", _decoded("Mcp-Name", headers.get(NAME)), params.get(NAMED_BY[method]))
+    if (parameter := NAME_PARAMETER.get(method or "")) is not None:
+        _compare("Mcp-Name", from_header("Mcp-Name", headers.get(NAME)), params.get(parameter))
     repeated = [name for name in headers if name.startswith(PARAMETER)]
     if repeated:
         mirrors = _pinned_mirrors(pins, message)
         for name in repeated:
-            sent = _decoded(name, headers[name])
+            sent = from_header(name, headers[name])
             said = _repeated_by(name, params.get("arguments"), mirrors)
             if not said or any(_text(value) != sent for value in said):
                 raise HeaderMismatchError(f"Header mismatch: {name} does not match the body")
@@ -68,13 +65,13 @@ def headers_for(message: Message, mirrors: Mirrors | None) -> dict[str, str]:
             f"Invalid request: the protocol version {ascii(version)[:80]} is not plain ASCII"
         )
     headers = {VERSION: version, METHOD: method}
-    name = params.get(NAMED_BY.get(method, ""))
+    name = params.get(NAME_PARAMETER.get(method, ""))
     if isinstance(name, str):
-        headers[NAME] = _encoded(name)
+        headers[NAME] = to_header(name)
     for header, path in (mirrors or {}).items():
         text = _text(_at(path, params.get("arguments")))
         if text is not None:
-            headers[header] = _encoded(text)
+            headers[header] = to_header(text)
     return headers
 
 
@@ -119,22 +116,6 @@ def _at(path: tuple[str, ...], value: object) -> object:
 def _compare(header: str, sent: str | None, said: object) -> None:
     if sent is not None and sent != said:
         raise HeaderMismatchError(f"Header mismatch: {header} does not match the body")
-
-
-def _decoded(header: str, value: str | None) -> str | None:
-    wrapped = None if value is None else _WRAPPED.fullmatch(value)
-    if wrapped is None:
-        return value
-    try:
-        return base64.b64decode(wrapped[1], validate=True).decode()
-    except (binascii.Error, UnicodeError):
-        raise HeaderMismatchError(f"Header mismatch: {header} is not valid base64") from None
-
-
-def _encoded(value: str) -> str:
-    if _PLAIN.fullmatch(value) and value == value.strip() and not _WRAPPED.fullmatch(value):
-        return value
-    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
 
 
 def _text(value: object) -> str | None:

@@ -53,12 +53,13 @@ from clawkit.guard.http.upstream import (
 )
 from clawkit.guard.passages import Passage, failure
 from clawkit.guard.strict_parser import parse
+from clawkit.system.addresses import is_loopback_host
 from clawkit.wire import jsonrpc
 from clawkit.wire.http.endpoint import HttpRefusal, while_admitted
 from clawkit.wire.http.page import ServerPage, origin_of, wants_page
 from clawkit.wire.http.request_checks import LOOPBACK, Origins, read_headers
 from clawkit.wire.http.response import Receive, SendAsgi
-from clawkit.wire.http.uvicorn_server import HttpLimits, UvicornServer, is_loopback, listening
+from clawkit.wire.http.uvicorn_server import HttpLimits, UvicornServer, listening
 from clawkit.wire.jsonrpc import Message
 
 IDLE_SECONDS = 3600.0
@@ -66,7 +67,7 @@ MOST_SESSIONS = 5000
 
 
 class ProxySession:
-    """One conversation, and whether somebody is in the middle of it."""
+    """One conversation, and how many requests use it."""
 
     def __init__(self, conversation: GuardConversation, owner: str = "") -> None:
         self.conversation = conversation
@@ -86,7 +87,7 @@ class ProxySession:
             self._end_if_over()
 
     def end(self) -> None:
-        """Nothing new belongs to it; what is on its way is still answered."""
+        """End it as soon as the requests in progress are answered."""
         self._over = True
         self._end_if_over()
 
@@ -96,7 +97,7 @@ class ProxySession:
 
 
 class ProxySessions:
-    """By the id that the server gave; the oldest idle one makes room for a new one."""
+    """The sessions by the server's ids; the oldest idle one makes room for a new one."""
 
     def __init__(
         self, open_conversation: Callable[[], GuardConversation], most: int = MOST_SESSIONS
@@ -109,9 +110,9 @@ class ProxySessions:
         return len(self._known)
 
     def find(self, session_id: str, owner: str = "") -> ProxySession:
-        """The session of this id. Whether there is one is for the server to say, not for us.
+        """The session of this id; a new one if it is unknown, since only the server knows them all.
 
-        Where people log in, only what was begun by the same person is a session.
+        Where people log in, it must have been begun by the same person.
         """
         session = self._known.get(session_id)
         if owner and (session is None or session.owner != owner):
@@ -145,7 +146,7 @@ _ABOUT = """It stands behind a guard: a policy decides about every call, and eac
 
 
 class ReverseProxyApp:
-    """Everything that clients reach through one reverse proxy."""
+    """The ASGI app of a reverse proxy."""
 
     def __init__(
         self, guarded: Guarded, origins: Origins, callers: Callers, logins: ClientLogins
@@ -183,7 +184,7 @@ class ReverseProxyApp:
             await self._upstream.close()
 
     def close(self) -> None:
-        """End what would go on for as long as a client wants it."""
+        """End all streams, and write the counts of repeated events."""
         self._connected_work.close()
         with contextlib.suppress(AuditError):
             self._judge.log_counts()
@@ -219,7 +220,7 @@ class ReverseProxyApp:
             await reply.whole(500, _error(InternalError(f"Nothing may pass: {error}")))
 
     def _is_open(self, scope: Any, headers: dict[str, str]) -> bool:
-        """Whether it is asked for what is no secret, by who cannot have the token yet."""
+        """Whether the path is public: a login's, or the page for browsers."""
         if self._callers.kind == "user":
             return False
         return self._logins.serves(scope["path"]) or self._is_page(scope, headers)
@@ -229,7 +230,7 @@ class ReverseProxyApp:
         return path == "/" and path not in self._paths and wants_page(scope["method"], headers)
 
     async def _identified(self, incoming: Incoming, message: Message | None) -> Incoming:
-        """The same request with who sent it; raises AccessError if that is not for them."""
+        """The request with its caller; raises AccessError if they may not send it."""
         found = self._callers.login.authenticate(incoming.request, message)
         principal = await found if isawaitable(found) else found
         if principal is None or self._callers.kind != "login":
@@ -238,7 +239,7 @@ class ReverseProxyApp:
         return incoming._replace(peer=peer, owner=principal.id)
 
     def _while_admitted(self, incoming: Incoming) -> Receive:
-        """What comes from a client, which is gone once its login is over."""
+        """A `receive` that reports a disconnect once the client's login is over."""
 
         async def admits() -> bool:
             try:
@@ -267,7 +268,7 @@ class ReverseProxyApp:
             raise HttpRefusal(405, "Method not allowed", (b"allow", b"GET, POST, DELETE"))
 
     def _page(self, origin: str) -> ServerPage:
-        """What a browser is shown: not the tools, which only the server knows."""
+        """The page for browsers; without the tools, which only the server knows."""
         from clawkit.hosts.paste import pastes_for_url
 
         name = self._judge.server
@@ -277,14 +278,14 @@ class ReverseProxyApp:
         return ServerPage(name, f"at {url}", _ABOUT, pastes=pastes, note=note)
 
     async def _read(self, incoming: Incoming) -> tuple[bytes, Message | None]:
-        """The body, and the message that it is; None if it is none."""
+        """The body, and its message; None if it is invalid."""
         limits = self._judge.policy.current().limits
         body = await incoming.body(limits.message)
         try:
             message = parse(body, limits.depth)
         except ProtocolError:
             return body, None
-        # An error may be about nothing in particular; whatever else has an id has a usable one.
+        # An error may have the id null; every other id must be valid.
         usable = message.get("id") is None or jsonrpc.valid_id(message["id"])
         return body, message if usable else None
 
@@ -354,7 +355,7 @@ class ReverseProxyApp:
     async def _notice(
         self, incoming: Incoming, conversation: GuardConversation, message: Message, body: bytes
     ) -> None:
-        """A notice, or the answer to a question: the server's, or one of ours."""
+        """Handle a notification, or the answer to a question of the server or of the guard."""
         then = self._questions.pop(str(message.get("id")), None) if "id" in message else None
         passage = await conversation.receive_async("client", body)
         if then is not None:
@@ -412,7 +413,7 @@ class ReverseProxyApp:
             await incoming.reply.whole(error.status, _error(InternalError(error.reason)))
 
     async def _acknowledge(self, incoming: Incoming, response: Response, good: int = 202) -> None:
-        """Say what the server said, without its words."""
+        """Pass on the server's status, without its text."""
         self._forget_if_unknown(incoming, response.status_code)
         if response.status_code < 300:
             await incoming.reply.whole(good)
@@ -422,7 +423,7 @@ class ReverseProxyApp:
         await incoming.reply.whole(response.status_code, body, headers)
 
     def _session(self, incoming: Incoming, message: Message, asked: Flights) -> ProxySession:
-        """The conversation this belongs to; for most of what has no session, one of its own."""
+        """The session of a request; without a session id, usually one of its own."""
         if incoming.session_id is not None:
             return self._sessions.find(incoming.session_id, incoming.owner)
         if message and "method" not in message:
@@ -495,7 +496,7 @@ def serve_reverse_proxy(
         if callers is None:
             check_reach(address[0])
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
-        known = (*LOOPBACK, shown, *hosts) if hosts or is_loopback(address[0]) else None
+        known = (*LOOPBACK, shown, *hosts) if hosts or is_loopback_host(address[0]) else None
         origins = Origins(known, ())
         let_in = own_user(say) if callers is None else callers(address[0], address[1], origins)
         problem = guarded.judge.policy.current().problem

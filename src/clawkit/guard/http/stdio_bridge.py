@@ -46,7 +46,7 @@ async def _run(judge: Judge, target: Target, fds: tuple[int, int]) -> int:
 
 
 class StdioBridge:
-    """One run: a client on two descriptors, a server far away, and a conversation between."""
+    """One run: a client on two descriptors, a remote server, and the guard's conversation."""
 
     def __init__(self, judge: Judge, target: Target, fds: tuple[int, int]) -> None:
         self.limit = judge.policy.current().limits.message
@@ -66,7 +66,7 @@ class StdioBridge:
         self._writer = Workers(1)
 
     async def run(self) -> int:
-        """Until the client or the server has ended; gives the exit status."""
+        """Run until the client or the server has ended; returns the exit status."""
         for number in (signal.SIGTERM, signal.SIGINT):
             with contextlib.suppress(NotImplementedError):
                 self._loop.add_signal_handler(number, self._stop, 128 + number)
@@ -93,14 +93,14 @@ class StdioBridge:
         return request_id is not None and answers(passage, request_id)
 
     async def receive_notification(self, line: bytes | None) -> None:
-        """Take a message from a stream that brings no answers."""
+        """Handle a message from a stream that carries no answers."""
         if is_readable(line, self._judge.policy.current().limits.depth):
             await self.receive_from_server(line)
         else:
             self.dropped("no message", line)
 
     async def fail(self, request_id: RequestId, error: ProtocolError) -> None:
-        """The server will not answer this one any more."""
+        """Answer a request with an error, because the server will not."""
         await self.receive_from_server(failure(request_id, error))
 
     def report(self, error: Exception) -> None:
@@ -123,12 +123,12 @@ class StdioBridge:
         self._stop(1)
 
     def _stop(self, status: int) -> None:
-        """End without waiting for anything."""
+        """Stop without the grace period."""
         self._status, self._grace = status, 0.0
         self._over.set()
 
     async def switch_transport(self, transport: SseClient, line: bytes) -> bool:
-        """Go on with another transport from this line on, if the server speaks it."""
+        """Switch to another transport and send this line by it, if the server supports it."""
         if await transport.open():
             return False
         self._transport = transport
@@ -136,7 +136,7 @@ class StdioBridge:
         return True
 
     def _read(self) -> None:
-        """A thread of its own: the client's lines, judged in the order in which they come."""
+        """The reader thread: judges the client's lines in order."""
         lines = LineReader(self._source, self.limit)
         try:
             while (batch := lines.read()) is not None:
@@ -151,7 +151,7 @@ class StdioBridge:
                 self._pass_on(self._conversation.receive("client", line))
 
     def _pass_on(self, passage: Passage) -> None:
-        """Take what became ready in another thread; it waits while there is too much."""
+        """Queue a passage from another thread; blocks while there are too many."""
         if passage.to_client is not None or passage.to_server is not None:
             self._room.acquire()
             self._hand_over(passage)

@@ -49,25 +49,25 @@ Report = Callable[[Exception], None]
 
 
 class UpstreamOutbox:
-    """Sends notifications and answers in order, in two queues, so that none waits for a slow
-    request, nor an answer for a slow notification."""
+    """Sends notifications and answers in order, in one queue each, so that no answer waits for a
+    slow notification."""
 
     def __init__(self, post: Post, drop: Drop, report: Report) -> None:
-        self._notices = _SendQueue(self._post, drop, report)
+        self._notices = _SendQueue(self._post_notice, drop, report)
         self._answers = _SendQueue(post, drop, report)
-        self._told = post
+        self._post = post
         self._ready = asyncio.Event()
         self._ready.set()
 
     def put(self, message: Message, line: bytes) -> None:
-        """Send a notice, or the answer to a question, as soon as it is its turn."""
+        """Queue a notification, or the answer to a question."""
         if message.get("method") == READY:
             self._ready.clear()
-        lane = self._notices if "method" in message else self._answers
-        lane.put(message, line)
+        queue = self._notices if "method" in message else self._answers
+        queue.put(message, line)
 
     async def wait_until_ready(self, method: str) -> None:
-        """Servers refuse what comes before they know that the client is ready; not for long."""
+        """Wait a moment for `notifications/initialized`: servers refuse requests before it."""
         if method == "ping":
             return
         with contextlib.suppress(TimeoutError):
@@ -82,9 +82,9 @@ class UpstreamOutbox:
         await self._notices.close()
         await self._answers.close()
 
-    async def _post(self, message: Message, line: bytes) -> None:
+    async def _post_notice(self, message: Message, line: bytes) -> None:
         try:
-            await self._told(message, line)
+            await self._post(message, line)
         finally:
             if message["method"] == READY:
                 self._ready.set()
@@ -119,7 +119,7 @@ class _SendQueue:
             message, line = await self._waiting.get()
             try:
                 await self._post(message, line)
-            except Exception as error:  # noqa: BLE001 - what comes after it is sent all the same
+            except Exception as error:  # noqa: BLE001 - the next ones are still sent
                 self._report(error)
                 self._drop(f"could not be sent: {type(error).__name__}", line)
             finally:
@@ -130,7 +130,7 @@ _OPENING_SECONDS = 30.0
 
 
 class SseClient:
-    """HTTP+SSE: one stream to read, opened by the first message, and one address to post to."""
+    """The old HTTP+SSE: one stream to read, opened by the first message, one address to post to."""
 
     def __init__(self, bridge: StdioBridge) -> None:
         self._bridge = bridge
@@ -142,7 +142,7 @@ class SseClient:
         self._outbox = UpstreamOutbox(self._tell, bridge.dropped, bridge.report)
 
     async def send(self, line: bytes) -> None:
-        """Send a message. The next one may be sent before this one, a request, has arrived."""
+        """Send a message; a request is sent in the background."""
         message = jsonrpc.decode(line)
         request_id = jsonrpc.reply_id(message) if "method" in message else None
         problem = await self.open()
@@ -157,11 +157,11 @@ class SseClient:
             await asyncio.wait((task,))
 
     async def open(self) -> str:
-        """Listen to the server, if nobody does yet; why that is not possible."""
+        """Open the stream, if it is not open yet; returns why that failed, if it did."""
         if self._address:
             return ""
         self._opened = asyncio.get_running_loop().create_future()
-        self._start(self._hear_all(self._opened))
+        self._start(self._read_stream(self._opened))
         try:
             async with asyncio.timeout(_OPENING_SECONDS):
                 return await self._opened
@@ -186,7 +186,7 @@ class SseClient:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _hear_all(self, opened: asyncio.Future[str]) -> None:
+    async def _read_stream(self, opened: asyncio.Future[str]) -> None:
         problem = ""
         try:
             async with self._upstream.ask("GET", {"accept": EVENT_STREAM}) as response:
@@ -202,12 +202,12 @@ class SseClient:
             await self._bridge.end_all(problem)
 
     async def _follow(self, response: Response, opened: asyncio.Future[str]) -> str:
-        """Pass on the events of the stream; why it ended."""
+        """Forward the events of the stream; returns why it ended."""
         if response.status_code != 200 or kind_of(response) != EVENT_STREAM:
             return refusal(response, self._upstream.target)
         async for event in events_of(response, self._bridge.limit):
             if event.kind == b"endpoint":
-                problem = self._meet(event)
+                problem = self._set_address(event)
                 if problem:
                     return problem
                 if not opened.done():
@@ -219,8 +219,8 @@ class SseClient:
                 self._bridge.dropped("an event that is no message", event.data)
         return "The server ended the stream"
 
-    def _meet(self, event: SseEvent) -> str:
-        """Where messages go, once and for all, and only to the server itself."""
+    def _set_address(self, event: SseEvent) -> str:
+        """Take the address for messages, once, and only one of the server itself."""
         address = self._upstream.target.at_home((event.data or b"").decode(errors="replace"))
         if address is None or self._address:
             return "The server names an address for messages that is not its own"
@@ -256,11 +256,11 @@ _PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
 _ATTEMPTS = 3
 _LASTED = 5.0
-"""A stream that lived this long was not refused."""
+"""A stream that was open for so many seconds was not refused."""
 
 
 class StreamResumption:
-    """Follows one request, or with None the notices of a session."""
+    """When and from where to resume the stream of a request, or (None) of a session's notices."""
 
     def __init__(self, request_id: RequestId | None) -> None:
         self.answered = False
@@ -278,7 +278,7 @@ class StreamResumption:
             self.pause = min(int(event.retry) / 1000, _LONGEST_PAUSE)
 
     def began(self) -> None:
-        """One more attempt, which only counts if the last one brought nothing."""
+        """Count an attempt; the count begins anew after a stream that lasted."""
         if time.monotonic() - self._began > _LASTED:
             self._attempts = 0
         self._began = time.monotonic()
@@ -288,7 +288,7 @@ class StreamResumption:
         self._attempts = _ATTEMPTS
 
     def can_go_on(self) -> bool:
-        """Whether there is something to ask for; a request needs to know where it was."""
+        """Whether to try again; a request can only resume after a known event."""
         known = self._request_id is None or self._last is not None
         return known and self._attempts < _ATTEMPTS
 
@@ -298,11 +298,11 @@ class StreamResumption:
 
 _SESSION = "mcp-session-id"
 _NOT_SPOKEN = (400, 404, 405)
-"""What a server of the old HTTP+SSE transport says to a POST."""
+"""The statuses with which a server of the old HTTP+SSE transport answers a POST."""
 
 
 class UpstreamRequest(NamedTuple):
-    """A request on its way."""
+    """A request that is not answered yet."""
 
     task: asyncio.Task[None]
     modern: bool
@@ -323,7 +323,7 @@ class StreamableHttpClient:
         self._listening: asyncio.Task[None] | None = None
 
     async def send(self, line: bytes) -> None:
-        """Send a message. The next one may be sent before this one, a request, is answered."""
+        """Send a message; a request is sent and answered in the background."""
         message = jsonrpc.decode(line)
         if message.get("method") == "notifications/cancelled" and self._hang_up(message):
             return
@@ -340,7 +340,7 @@ class StreamableHttpClient:
             await asyncio.wait((task,))
 
     async def finish(self) -> None:
-        """Wait for the answers to what was sent; nobody will take notices any more."""
+        """Wait for the answers to all requests."""
         waiting = [running.task for running in self._running.values() if not running.listens]
         if waiting:
             await asyncio.wait(waiting)
@@ -358,14 +358,14 @@ class StreamableHttpClient:
                 async with self._upstream.ask("DELETE", self._known({})):
                     pass
             except UpstreamError:
-                return  # Servers forget sessions by themselves.
+                return  # Servers end idle sessions by themselves.
 
     def _ended(self, request_id: RequestId, running: UpstreamRequest) -> None:
         if self._running.get(request_id) is running:
             del self._running[request_id]
 
     def _hang_up(self, notice: Message) -> bool:
-        """In the modern era a request is cancelled by no longer listening to its answer."""
+        """In the modern era, cancel a request by closing its connection; whether that was done."""
         request_id = notice.get("params", {}).get("requestId")
         running = self._running.get(request_id) if jsonrpc.valid_id(request_id) else None
         if running is None or not running.modern:
@@ -410,7 +410,7 @@ class StreamableHttpClient:
     async def _take(
         self, message: Message, line: bytes, response: Response, resumption: StreamResumption
     ) -> str:
-        """Pass on what the response brings; what to say if the answer was not in it."""
+        """Forward the messages of a response; returns the error to send if none is the answer."""
         status, target = response.status_code, self._upstream.target
         if message["method"] == "initialize" and status < 300:
             given: str = response.headers.get(_SESSION, "")
@@ -429,7 +429,7 @@ class StreamableHttpClient:
     async def _follow(
         self, response: Response, resumption: StreamResumption, message: Message | None = None
     ) -> None:
-        """Pass on the events of a stream until the answer or the end."""
+        """Forward the events of a stream until the answer or the end."""
         async for event in events_of(response, self._bridge.limit):
             resumption.note(event)
             if event.is_message:
@@ -446,12 +446,11 @@ class StreamableHttpClient:
             await self._bridge.receive_notification(data)
             return
         if data is not None:
-            # Before the client can act on it.
-            self._learn(request, data)
+            self._learn(request, data)  # before the client can act on it
         resumption.answered = await self._bridge.receive_from_server(data, request["id"])
 
     async def _resume(self, resumption: StreamResumption, message: Message | None = None) -> str:
-        """Ask for what comes after the last event that was seen."""
+        """Ask for the events after the last one received; returns the problem, if any."""
         headers = self._known({"accept": EVENT_STREAM}) | resumption.headers()
         resumption.began()
         try:
@@ -465,7 +464,7 @@ class StreamableHttpClient:
         return ""
 
     async def _listen(self) -> None:
-        """The notices of a session of the handshake era, if the server has a stream for them."""
+        """Read the notices of a session of the handshake era, if the server has such a stream."""
         resumption = StreamResumption(None)
         try:
             while resumption.can_go_on():
@@ -475,7 +474,7 @@ class StreamableHttpClient:
             self._bridge.report(error)
 
     def _learn(self, request: Message, data: bytes) -> None:
-        """What an answer says about the requests to come."""
+        """Remember the revision and the mirrored arguments for later requests."""
         if request["method"] not in ("initialize", "tools/list") or has_too_many_values(data):
             return
         message, _ = jsonrpc.decode_or_error(data)
@@ -499,7 +498,7 @@ class StreamableHttpClient:
         return BOTH | headers_for(message, self._mirrors.get(name) if called else None)
 
     def _known(self, headers: dict[str, str]) -> dict[str, str]:
-        """These headers, and those that every later request of a session has."""
+        """Add the headers of the session and its revision."""
         session = {} if self._session is None else {_SESSION: self._session}
         version = {} if self._version is None else {VERSION: self._version}
         return headers | session | version

@@ -87,15 +87,12 @@ def _attacks_of(subject: str) -> list[Attack]:
     found: list[Attack] = []
     for entry in entries:
         run = getattr(module, entry.run or entry.name.replace("-", "_"))
-        row, setup = categories()[entry.category], _setup(entry)
+        row = categories()[entry.category]
+        setup = Setup(entry.era, entry.policy, entry.can_ask, entry.fresh)
         for suffix, given in _variants(entry, entries).items():
             ready = partial(run, **entry.options) if given is None else _given(run, given, entry)
             found.append(Attack(entry.name + suffix, row, entry.must, setup, entry.ends, ready))
     return found
-
-
-def _setup(entry: _Entry) -> Setup:
-    return Setup(entry.era, entry.policy, entry.can_ask, entry.fresh)
 
 
 def _variants(entry: _Entry, entries: list[_Entry]) -> dict[str, str | None]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets as random
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -31,6 +31,10 @@ AuthMethod = Literal["none", "client_secret_basic", "client_secret_post", "priva
 
 _SERVICE = "clawkit-login"
 _USUAL_PORTS = {"http": 80, "https": 443}
+_NO_KEYRING = (
+    "there is no keyring that could keep it: pip install 'clawkit[keyring]' and unlock one, "
+    "or use --keep-in file"
+)
 _REAL_KEYRING = 1.0
 """The priority from which a keyring is one: those below keep nothing, or in plain text."""
 
@@ -167,7 +171,7 @@ class LoginFile:
         id_ = before.keyring_id if before is not None and before.keyring_id else ""
         used = _into_keyring(id_, kept) if wanted != "file" else ""
         if wanted == "keyring" and not used:
-            raise LoginError(_no_keyring())
+            raise LoginError(_NO_KEYRING)
         if id_ and not used:
             _forget(id_)
         place: Place = "keyring" if used else "file"
@@ -192,11 +196,6 @@ def _make_folder() -> None:
     """Make the folder of logins, or take it from everyone but its owner."""
     make_private(settings().logins)
     keep_private(settings().logins)
-
-
-def every_login() -> Iterator[LoginRecord]:
-    """All that can be read, by address."""
-    yield from read_logins()[0]
 
 
 def read_logins() -> tuple[list[LoginRecord], list[str]]:
@@ -232,13 +231,6 @@ def _keyring() -> KeyringBackend | None:
         return None
     backend = keyring.get_keyring()
     return backend if float(backend.priority) >= _REAL_KEYRING else None
-
-
-def _no_keyring() -> str:
-    return (
-        "there is no keyring that could keep it: pip install 'clawkit[keyring]' and unlock one, "
-        "or use --keep-in file"
-    )
 
 
 def _into_keyring(id_: str, kept: LoginSecrets) -> str:

@@ -1,11 +1,7 @@
-"""Texts as vectors: with weights that come in a package, or asked of a server.
-
-Here is what recall asks of an embedder, and what each does to its texts and vectors.
-"""
+"""Texts as vectors: what an embedder is, and what each does to texts and vectors."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -34,33 +30,6 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> Floats:
         """One row for each text."""
         ...
-
-
-class QuestionEmbedder(ABC):
-    """An embedder that also knows questions, small talk and single words: the built-in one."""
-
-    name: str
-    dimensions: int
-
-    @abstractmethod
-    def embed(self, texts: Sequence[str]) -> Floats:
-        """One row for each text; an empty text has a row of zeros."""
-
-    @abstractmethod
-    def ask(self, texts: Sequence[str]) -> Floats:
-        """The same for questions: near to what answers them."""
-
-    @abstractmethod
-    def ordinary(self, question: Floats) -> float:
-        """How near a question's vector is to whatever people tell an assistant."""
-
-    @abstractmethod
-    def chatter(self, message: Floats) -> float:
-        """How near a message's vector is to thanks, greetings, and requests to any assistant."""
-
-    @abstractmethod
-    def words(self, words: Sequence[str]) -> Floats:
-        """One row for each word, by what it means alone."""
 
 
 def rows_for(texts: Sequence[str], dimensions: int, encode: Callable[[list[str]], Any]) -> Floats:

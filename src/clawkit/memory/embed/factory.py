@@ -1,9 +1,14 @@
-"""Makes the embedder that a name stands for."""
+"""Which embedder a name stands for: weights that come in a package, or a server's."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from clawkit.errors import SettingsError
-from clawkit.memory.embed import DEFAULT, Embedder, builtin
+from clawkit.memory.embed import DEFAULT
+
+if TYPE_CHECKING:
+    from clawkit.memory.embed import Embedder
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_MODELS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072}
@@ -15,7 +20,9 @@ def embedder(name: str = DEFAULT, *, key: str = "") -> Embedder | None:
     if name == "none":
         return None
     if name == DEFAULT:
-        return builtin.shared
+        from clawkit.memory.embed.builtin import shared
+
+        return shared
     if name == "minilm-int8":
         from clawkit.memory.embed.minilm import MiniLM
 

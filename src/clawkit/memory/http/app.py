@@ -49,12 +49,12 @@ from clawkit.memory.http.request_log import (
     store_gauges,
 )
 from clawkit.memory.mcp_server import BeingServer
+from clawkit.system.addresses import is_loopback_host
 from clawkit.wire.http.endpoint import allow_origins, open_to_pages
 from clawkit.wire.http.page import PageEndpoint, ServerPage
-from clawkit.wire.http.request_checks import ANY_ORIGIN, LOOPBACK, Origins
+from clawkit.wire.http.request_checks import ANY_ORIGIN, LOOPBACK, Origins, TrustedProxies
 from clawkit.wire.http.response import Receive
-from clawkit.wire.http.trusted_proxies import TrustedProxies
-from clawkit.wire.http.uvicorn_server import UvicornServer, is_loopback, listening
+from clawkit.wire.http.uvicorn_server import UvicornServer, listening
 
 if TYPE_CHECKING:
     from clawkit.login.options import LoginOptions
@@ -298,7 +298,7 @@ def serve(
     with listening(host, port) as sockets, _logging(log_line) as log:
         address = sockets[0].getsockname()
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
-        if hosts is None and is_loopback(address[0]):
+        if hosts is None and is_loopback_host(address[0]):
             hosts = (*LOOPBACK, shown)
         if hosts is not None and login is not None and login.public_url:
             hosts = (*hosts, _public_host(login))

@@ -26,8 +26,7 @@ from clawkit.memory.tokens import Access
 from clawkit.system.addresses import network_of
 from clawkit.system.rate_limiter import TokenBuckets
 from clawkit.wire.http.endpoint import HttpRefusal
-from clawkit.wire.http.request_checks import Headers
-from clawkit.wire.http.trusted_proxies import TrustedProxies
+from clawkit.wire.http.request_checks import Headers, TrustedProxies
 from clawkit.wire.http.uvicorn_server import HttpLimits
 from clawkit.wire.threads import Workers
 

@@ -240,15 +240,15 @@ class BridgeEndpoint:
 
     async def _carry(self, socket: WebSocket, bridge: Bridge, access: Access) -> None:
         watching = asyncio.get_running_loop().create_task(self._watch(socket, access))
-        pace = TokenBucket(FRAMES_A_SECOND, FRAMES_AT_ONCE)
+        rate = TokenBucket(FRAMES_A_SECOND, FRAMES_AT_ONCE)
         try:
             while not bridge.unbearable:
                 event = await socket.receive()
                 if event["type"] == "websocket.disconnect":
                     return
-                if wait := pace.take():
+                if wait := rate.take():
                     await asyncio.sleep(wait)  # nothing more is read meanwhile
-                    pace.take()
+                    rate.take()
                 await self._bridges.hear(bridge, event.get("text") or event.get("bytes") or b"")
             await _close(socket, "too many frames that cannot be used")
         except ConnectionError:

@@ -15,8 +15,7 @@ from clawkit.login.resources import BeingChoice, Offer, ScopeChoice, ServerAddre
 from clawkit.memory import tokens
 from clawkit.memory.store import beings
 from clawkit.memory.tokens import Access, Caller
-from clawkit.wire.http.request_checks import Origins
-from clawkit.wire.http.trusted_proxies import TrustedProxies
+from clawkit.wire.http.request_checks import Origins, TrustedProxies
 
 if TYPE_CHECKING:
     from clawkit.login.document_fetch import DocumentFetcher

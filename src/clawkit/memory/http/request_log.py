@@ -248,10 +248,10 @@ class LogHandler(logging.Handler):
     def __init__(self, log: Log) -> None:
         super().__init__(logging.INFO)
         self._log = log
-        self._paces = TokenBuckets(_ALIKE_A_SECOND, _ALIKE_AT_ONCE)
+        self._rates = TokenBuckets(_ALIKE_A_SECOND, _ALIKE_AT_ONCE)
 
     def emit(self, record: logging.LogRecord) -> None:
-        if self._paces.take((record.name, str(record.msg)[:200])):
+        if self._rates.take((record.name, str(record.msg)[:200])):
             self._log.drop()
             return
         fields = {"level": record.levelname.lower(), "from": record.name}

@@ -21,7 +21,7 @@ from typing import (
 
 import msgspec
 
-from clawkit.tools.schema.casts import hook
+from clawkit.tools.schema.converter import hook
 
 
 class AnnotationScope(msgspec.Struct, frozen=True, eq=False):

@@ -15,7 +15,7 @@ from typing import Annotated, Any, cast, get_args, get_origin
 
 import msgspec
 
-from clawkit.tools.schema.casts import boxed, shape, unboxed
+from clawkit.tools.schema.converter import boxed, shape, unboxed
 from clawkit.tools.schema.definitions import Definitions, Schema
 from clawkit.tools.schema.problems import (
     Misfit,

@@ -1,4 +1,4 @@
-"""The HTTP door: Streamable HTTP of both eras."""
+"""The HTTP transport: Streamable HTTP of both eras."""
 
 from starlette.applications import Starlette
 

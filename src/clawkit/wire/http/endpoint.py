@@ -47,47 +47,47 @@ if TYPE_CHECKING:
 
 IDLE_SECONDS = 3600.0
 RECHECK_SECONDS = 30.0
-MOST = 10_000
-_KEPT = 100
+MAX_SESSIONS = 10_000
+_MAX_NOTICES = 100
 _SHOWS_APPS = "shows-apps"
-"""The session id that says what a client said of itself, where no session is kept for it: that it
-shows pages. The modern era says so with each request."""
+"""The session id of stateless legacy clients that show pages of MCP Apps: it carries this one
+capability from `initialize` to later requests."""
 
 
 class HttpSession(Session):
-    """A session whose notices wait for the client's GET stream."""
+    """A session that queues notices until the client opens its GET stream."""
 
     def __init__(self, principal: Principal | None) -> None:
         super().__init__(self.post, id=secrets.token_urlsafe(24), principal=principal)
         self.used = time.monotonic()
         self.stream: NoticeStream | None = None
-        self._kept: deque[Message] = deque(maxlen=_KEPT)
+        self._queued: deque[Message] = deque(maxlen=_MAX_NOTICES)
 
     def post(self, message: Message) -> None:
         if self.stream is not None and not self.stream.closed:
             self.stream.tell(message)
         else:
-            self._kept.append(message)
+            self._queued.append(message)
 
     def attach(self) -> NoticeStream | None:
         """A new GET stream; None while another one is open."""
         if self.stream is not None and not self.stream.closed:
             return None
         self.stream = NoticeStream()
-        while self._kept:
-            self.stream.tell(self._kept.popleft())
+        while self._queued:
+            self.stream.tell(self._queued.popleft())
         return self.stream
 
 
 class HttpSessions:
-    """The sessions that are open; one that is not used for an hour is forgotten."""
+    """The open sessions; one that is idle for an hour ends."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self._open: dict[str, HttpSession] = {}
 
     def create(self, principal: Principal | None) -> HttpSession:
-        self._forget()
+        self._end_idle()
         session = HttpSession(principal)
         self._open[str(session.id)] = session
         return session
@@ -106,10 +106,10 @@ class HttpSessions:
         if session.stream is not None:
             session.stream.close()
 
-    def _forget(self) -> None:
+    def _end_idle(self) -> None:
         limit = time.monotonic() - IDLE_SECONDS
         idle = [s for s in self._open.values() if s.used < limit and not s.running]
-        if len(self._open) - len(idle) >= MOST:
+        if len(self._open) - len(idle) >= MAX_SESSIONS:
             idle.append(min(self._open.values(), key=lambda s: s.used))
         for session in idle:
             self.end(session)
@@ -146,7 +146,7 @@ class HttpRefusal(Exception):
 
 
 class HttpAppOptions(TypedDict, total=False):
-    """The options of `http_app` as keyword arguments of those who pass them on."""
+    """The keyword arguments of `http_app`."""
 
     path: str
     sessions: bool
@@ -160,7 +160,7 @@ class HttpAppOptions(TypedDict, total=False):
 
 
 class HttpLogin(NamedTuple):
-    """What lets people log in: who may call, who is calling, and the routes of logging in."""
+    """A login: who may call, who is calling, and its own routes."""
 
     admit: Admit
     authenticate: Authenticate
@@ -213,10 +213,10 @@ def allow_origins(app: Starlette, origins: Collection[str]) -> None:
 
 
 def open_to_pages(endpoint: Any) -> Any:
-    """The same endpoint, which web pages from everywhere can ask.
+    """Allow every origin to call an endpoint. Only for endpoints that require a token.
 
-    For those alone that nobody gets into without a token: no browser sends that by itself, as it
-    does with cookies, so a page can do no more than any program could.
+    Browsers do not send tokens by themselves, as they do with cookies, so a page can do no more
+    than any program could.
     """
     from starlette.middleware.cors import CORSMiddleware
 
@@ -224,7 +224,7 @@ def open_to_pages(endpoint: Any) -> Any:
 
 
 class Endpoint:
-    """The one address that MCP over HTTP has."""
+    """The MCP endpoint: handles POST, GET and DELETE."""
 
     def __init__(
         self,
@@ -245,7 +245,7 @@ class Endpoint:
     async def __call__(
         self, scope: Any, receive: Receive, send: SendAsgi, headers: Headers | None = None
     ) -> None:
-        """Answer a request; `headers` are its own, where somebody has read them already."""
+        """Answer a request; `headers` are its headers, if they have been read already."""
         message: Message | None = None
         try:
             if headers is None:
@@ -310,26 +310,28 @@ class Endpoint:
         if message["method"] == "initialize" and (session_id := self._new_id(session, message)):
             extra.append((b"mcp-session-id", session_id.encode()))
 
-        def on_leave() -> None:
-            # In a legacy session a lost connection does not mean that the work is unwanted.
+        def on_disconnect() -> None:
+            # In a legacy session, a lost connection does not cancel the request.
             if modern or session.id is None:
                 session.cancel(message["id"])
 
         def status(reply: Message) -> int:
             return status_of(reply) if modern else 200
 
-        answer = PostResponse(receive, send, extra, streams=streams, plain=plain, on_leave=on_leave)
-        said = answer.put if streams else None
-        reply = self._server.begin(message, session, said, principal)
+        response = PostResponse(
+            receive, send, extra, streams=streams, plain=plain, on_disconnect=on_disconnect
+        )
+        send_message = response.put if streams else None
+        reply = self._server.begin(message, session, send_message, principal)
         if isinstance(reply, Coroutine):
-            await answer.wait_for(reply, message["id"], status)
+            await response.wait_for(reply, message["id"], status)
         elif reply is not None:
-            await answer.give(reply, status)
+            await response.finish(reply, status)
 
     def _session(
         self, headers: Headers, message: Message, principal: Principal | None, modern: bool
     ) -> Session:
-        """A lasting session only in the handshake era, and only where the app keeps them."""
+        """The client's session; only the handshake era has stored ones, and only if enabled."""
         if modern or self._sessions is None:
             session = Session(version=legacy_version(headers), principal=principal, notices=True)
             if headers.get("mcp-session-id") == _SHOWS_APPS:
@@ -340,7 +342,7 @@ class Endpoint:
         return self._lasting(headers, principal)
 
     def _new_id(self, session: Session, message: Message) -> str | None:
-        """The session id that `initialize` gives, if there is anything to remember."""
+        """The session id to return from `initialize`, if any."""
         if session.id is not None or not self._server.apps:
             return session.id
         params = jsonrpc.as_object(message.get("params")) or {}
@@ -357,7 +359,7 @@ class Endpoint:
         return session
 
     async def _get(self, scope: Any, headers: Headers, receive: Receive, send: SendAsgi) -> None:
-        """The handshake era's stream of notices."""
+        """Serve the notice stream of the handshake era."""
         principal = await self._who(scope, receive, None)
         receive = self._while_admitted(scope, receive)
         if is_modern(headers, {}) or not _accepts(headers, "text/event-stream"):
@@ -376,7 +378,6 @@ class Endpoint:
             self._server.hub.leave(listener)
 
     def _while_admitted(self, scope: Any, receive: Receive) -> Receive:
-        """Receives what comes, or that the caller left: also once they are let in no longer."""
         return while_admitted(receive, lambda: self.admits(scope, _nothing))
 
     async def _delete(self, scope: Any, headers: Headers, send: SendAsgi) -> None:
@@ -388,7 +389,7 @@ class Endpoint:
         await respond(send, 204)
 
     async def admits(self, scope: Any, receive: Receive) -> bool:
-        """Whether the caller of another route would be let in here."""
+        """Whether this caller may use the endpoint."""
         try:
             await self._who(scope, receive, None)
         except AccessError:
@@ -404,13 +405,13 @@ class Endpoint:
 
 
 def while_admitted(receive: Receive, admits: Callable[[], Awaitable[bool]]) -> Receive:
-    """Receives what comes, or that the caller left, as soon as `admits` says no."""
+    """A `receive` that also reports a disconnect as soon as `admits` says no."""
 
     async def received() -> Any:
         event = asyncio.ensure_future(receive())
         try:
             while not (await asyncio.wait((event,), timeout=RECHECK_SECONDS))[0]:
-                with suppress(HttpRefusal):  # who calls cannot be told now: ask again
+                with suppress(HttpRefusal):  # unknown for now: ask again
                     if not await admits():
                         return {"type": "http.disconnect"}
             return event.result()
@@ -421,7 +422,7 @@ def while_admitted(receive: Receive, admits: Callable[[], Awaitable[bool]]) -> R
 
 
 async def read_body(headers: Headers, receive: Receive, most: int) -> bytes:
-    """All of a request's body. Raises HttpRefusal if that is more than `most` bytes."""
+    """Read a request's body; raises HttpRefusal if it has more than `most` bytes."""
     declared = headers.get("content-length", "0")
     if len(declared) > 18 or not declared.isdigit() or int(declared) > most:
         raise _too_large(most)

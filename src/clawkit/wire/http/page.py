@@ -1,7 +1,7 @@
-"""The page at `/` of an HTTP server: what it is, its tools, and what to paste into each client.
+"""The page at `/` of an HTTP server: its description, its tools, and what to paste into clients.
 
-It runs no script and loads nothing; all that a server says about itself is text in it. Programs,
-which do not ask for HTML, get what they would without it.
+It runs no script and loads nothing; all that a server says about itself is escaped. Only browsers
+get it, not programs.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _paste(one: PasteText) -> str:
 
 
 def _text(text: str) -> str:
-    """A text on one line that is nothing but text, with what is hidden in it made visible."""
+    """Escape one line of text and make hidden characters visible."""
     return html.escape(visible(text, _UNLIMITED))
 
 
@@ -128,7 +128,7 @@ def _lines(text: str) -> str:
 
 
 def wants_page(method: str, headers: Headers) -> bool:
-    """Whether a person's browser asks, or a program that takes anything."""
+    """Whether a browser asks, or a program that accepts anything."""
     accepted = headers.get("accept", "*/*").lower()
     if method not in ("GET", "HEAD"):
         return False
@@ -168,6 +168,6 @@ class PageEndpoint:
 
 
 def origin_of(scope: Any, headers: Headers) -> str:
-    """Where the caller reached this server: its own way is the one to tell it."""
+    """The origin by which the caller has reached this server."""
     host = headers.get("host", "")
     return f"{scope['scheme']}://{host if _HOST.fullmatch(host) else 'localhost'}"

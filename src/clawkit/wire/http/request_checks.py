@@ -1,16 +1,31 @@
-"""Checks an HTTP request: allowed host and origin, and headers that agree with the body."""
+"""Checks an HTTP request: whose address it has, allowed host and origin, headers that fit the body.
+
+Anybody can write `X-Forwarded-For`. It counts only if the connection comes from a trusted proxy;
+the caller is then the right-most hop that is no trusted proxy.
+"""
 
 from __future__ import annotations
 
-import base64
-import binascii
+import ipaddress
 import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from clawkit.errors import HeaderMismatchError, InvalidParamsError, UnsupportedVersionError
+from clawkit.errors import (
+    HeaderMismatchError,
+    InvalidParamsError,
+    SettingsError,
+    UnsupportedVersionError,
+)
 from clawkit.wire.jsonrpc import Message, as_object
-from clawkit.wire.revisions import HEADERLESS_HTTP, LEGACY, META_VERSION, MODERN, NAMED_BY
+from clawkit.wire.revisions import (
+    HEADERLESS_HTTP,
+    LEGACY,
+    META_VERSION,
+    MODERN,
+    NAME_PARAMETER,
+    from_header,
+)
 from clawkit.wire.session import modern_capabilities
 
 if TYPE_CHECKING:
@@ -22,9 +37,14 @@ Headers = Mapping[str, str]
 _PRINTABLE = re.compile(r"[\t -~]*")
 _ONCE = ("host", "origin", "authorization", "content-type", "content-encoding")
 
+_FORWARDED_FOR = b"x-forwarded-for"
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
 
 def read_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """The headers by name; one that decides something may be there only once."""
+    """The headers by name; raises if one that matters for security is there twice."""
     found: dict[str, str] = {}
     for raw_name, raw_value in pairs:
         name = raw_name.decode("latin-1")
@@ -34,15 +54,72 @@ def read_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return found
 
 
+class TrustedProxies:
+    """The networks of trusted proxies."""
+
+    def __init__(self, networks: Collection[str] = ()) -> None:
+        self._networks = tuple(_network(text) for text in networks)
+
+    def caller(self, scope: Any) -> str:
+        """The caller's address; empty if it has none."""
+        peer = str((scope.get("client") or ("",))[0])
+        if not self._networks or not self._trusts(peer):
+            return peer
+        caller = peer
+        for hop in reversed(_hops(scope["headers"])):
+            address = _address(hop)
+            if address is None:
+                return caller  # an invalid hop: whatever is left of it cannot be trusted
+            caller = str(address)
+            if not self._trusts(caller):
+                return caller
+        return caller
+
+    def _trusts(self, text: str) -> bool:
+        address = _address(text)
+        return address is not None and any(address in network for network in self._networks)
+
+
+def _network(text: str) -> _Network:
+    try:
+        return ipaddress.ip_network(text.strip())
+    except ValueError as error:
+        raise SettingsError(
+            f"--trusted-proxy {text!r}: {error}: give an address or a network, "
+            "such as 10.0.0.7 or 10.0.0.0/24"
+        ) from None
+
+
+def _hops(headers: Iterable[tuple[bytes, bytes]]) -> list[str]:
+    """All hops in their order; several headers are one list."""
+    lines = [value.decode("latin-1") for name, value in headers if name.lower() == _FORWARDED_FOR]
+    return [hop.strip() for line in lines for hop in line.split(",")] if lines else []
+
+
+def _address(text: str) -> _Address | None:
+    """The address in a hop, which may have a port; None if it has none."""
+    host = text.strip()
+    if host.startswith("["):
+        host = host[1:].partition("]")[0]
+    elif host.count(":") == 1:
+        host = host.partition(":")[0]
+    try:
+        found = ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    mapped = getattr(found, "ipv4_mapped", None)
+    return mapped if mapped is not None else found
+
+
 class Origins:
-    """Which `Host` and `Origin` may be used: the guard against DNS rebinding."""
+    """The allowed `Host` and `Origin` headers: protects against DNS rebinding."""
 
     def __init__(self, hosts: Collection[str] | None, origins: Collection[str]) -> None:
         self._hosts = hosts
         self._origins = origins
 
     def refuse(self, headers: Headers) -> str | None:
-        """Why this request may not come in, or None when it may."""
+        """Why this request is not allowed; None if it is."""
         host = headers.get("host", "")
         if self._hosts is not None and not {host, _hostname(host)} & set(self._hosts):
             return f"Host {host[:100]!r} is not allowed; a server names its hosts"
@@ -68,7 +145,7 @@ def _hostname(authority: str) -> str:
 
 
 def legacy_version(headers: Headers) -> str:
-    """The handshake revision that the headers name; the oldest with HTTP when they name none."""
+    """The handshake revision in the headers, or the one that stands for no header."""
     version = headers.get("mcp-protocol-version")
     return version if version in LEGACY else HEADERLESS_HTTP
 
@@ -98,7 +175,7 @@ def check_modern(headers: Headers, message: Message, server: ServerCore) -> None
     modern_capabilities(meta)
     method = message["method"]
     _agree("Mcp-Method", headers.get("mcp-method"), method)
-    field = NAMED_BY.get(method)
+    field = NAME_PARAMETER.get(method)
     if field is not None and isinstance(params.get(field), str):
         _agree("Mcp-Name", _decoded("Mcp-Name", headers.get("mcp-name")), params[field])
     if method == "tools/call":
@@ -106,7 +183,7 @@ def check_modern(headers: Headers, message: Message, server: ServerCore) -> None
 
 
 def _check_mirrors(headers: Headers, params: dict[str, Any], server: ServerCore) -> None:
-    """Each argument that the tool's schema mirrors into a header is in that header."""
+    """Raise unless the arguments that the tool's schema mirrors into headers match them."""
     tool = server.tools.get(str(params.get("name")))
     for header, path in tool.headers.items() if tool is not None else ():
         value: Any = params.get("arguments")
@@ -138,12 +215,7 @@ def _agree(header: str, sent: str | None, said: object) -> None:
 
 
 def _decoded(header: str, value: str | None) -> str | None:
-    """A header's value, out of its `=?base64?…?=` wrapping where it has one."""
+    """A header's value, decoded if it is `=?base64?…?=`."""
     if value is not None and not _PRINTABLE.fullmatch(value):
         raise HeaderMismatchError(f"Header mismatch: {header} has characters that need base64")
-    if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
-        return value
-    try:
-        return base64.b64decode(value[9:-2], validate=True).decode()
-    except (binascii.Error, UnicodeError):
-        raise HeaderMismatchError(f"Header mismatch: {header} is not valid base64") from None
+    return from_header(header, value)

@@ -1,4 +1,4 @@
-"""The HTTP response to one message: JSON when the reply comes first, else a stream of events."""
+"""HTTP responses: JSON, or an event stream if something has to be sent before the reply."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BAD_REQUEST = (-32700, -32600, -32020, -32021, -32022)
 
 
 def status_of(answer: Message) -> int:
-    """The HTTP status of an answer, as the modern era has it."""
+    """The HTTP status of a reply in the modern era."""
     error = answer.get("error")
     if error is None:
         return 200
@@ -41,7 +41,7 @@ def status_of(answer: Message) -> int:
 async def respond(
     send: SendAsgi, status: int, body: bytes = b"", headers: HeaderList | None = None
 ) -> None:
-    """One whole response, JSON if it has a body."""
+    """Send a whole response; a body is JSON."""
     fields = list(headers or ())
     fields.append((b"content-length", str(len(body)).encode()))
     if body:
@@ -55,7 +55,7 @@ def encode_event(message: Message) -> bytes:
 
 
 class EventOutbox:
-    """Events on their way to one client."""
+    """A queue of events for one client."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -78,7 +78,7 @@ class EventOutbox:
             self._changed.set_result(None)
 
     async def wait(self, seconds: float) -> None:
-        """Until there is a message, the end, or `seconds` have passed."""
+        """Wait for an event or the end, at most `seconds`."""
         timer = self._loop.call_later(seconds, self._wake)
         try:
             await self._changed
@@ -98,7 +98,7 @@ class EventOutbox:
 
 
 class PostResponse:
-    """The response to one POST: a stream, once something else than the reply has to be said.
+    """The response to one POST: a stream as soon as something else than the reply is sent.
 
     The work runs in the task of the HTTP request itself; a second task exists only for a stream.
     """
@@ -111,14 +111,14 @@ class PostResponse:
         *,
         streams: bool,
         plain: bool,
-        on_leave: Callable[[], None],
+        on_disconnect: Callable[[], None],
     ) -> None:
         self._receive = receive
         self._send = send
         self._headers = headers
         self._streams = streams
         self._plain = plain
-        self._on_leave = on_leave
+        self._on_disconnect = on_disconnect
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._outbox: EventOutbox | None = None
@@ -126,7 +126,7 @@ class PostResponse:
         self._watching: asyncio.Task[None] | None = None
 
     def put(self, message: Message) -> None:
-        """Say something before the reply; safe to call from any thread."""
+        """Send a message before the reply; safe to call from any thread."""
         event = encode_event(message)
         needed = message.get("method") not in jsonrpc.ADVISORY
         if threading.get_ident() == self._thread:
@@ -140,18 +140,18 @@ class PostResponse:
         request_id: RequestId,
         status: Callable[[Message], int],
     ) -> None:
-        """Wait for the work and give its reply."""
+        """Wait for the work and send its reply."""
         timer = self._loop.call_later(WATCH_AFTER, self._watch)
         try:
-            await self.give(await work or jsonrpc.cancelled(request_id), status)
+            await self.finish(await work or jsonrpc.cancelled(request_id), status)
         finally:
             timer.cancel()
             for task in (self._watching, self._writing):
                 if task is not None:
                     task.cancel()
 
-    async def give(self, reply: Message, status: Callable[[Message], int]) -> None:
-        """Write the reply, in the only way the client takes it or in the one already begun."""
+    async def finish(self, reply: Message, status: Callable[[Message], int]) -> None:
+        """Send the reply: as JSON, unless a stream has begun or the client accepts no JSON."""
         if self._outbox is None and self._plain:
             body = jsonrpc.encode_reply(reply)
             await respond(self._send, status(reply), body, self._headers)
@@ -170,14 +170,14 @@ class PostResponse:
         return self._outbox
 
     def _watch(self) -> None:
-        """Slow work is worth a look at the connection, and a sign of life now and then."""
+        """While work is slow, watch for a disconnect and keep the connection alive."""
         self._watching = self._loop.create_task(self._watch_client())
 
     async def _watch_client(self) -> None:
         timer = self._loop.call_later(STREAM_AFTER, self._stream) if self._streams else None
         try:
             await disconnected(self._receive)
-            self._on_leave()
+            self._on_disconnect()
         finally:
             if timer is not None:
                 timer.cancel()
@@ -189,7 +189,7 @@ async def disconnected(receive: Receive) -> None:
 
 
 async def write_stream(send: SendAsgi, outbox: EventOutbox, headers: HeaderList) -> None:
-    """Send what arrives in an outbox as events, until it is closed."""
+    """Send the events of an outbox until it is closed."""
     await send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS + headers})
     while True:
         for event in outbox.take():
@@ -203,7 +203,7 @@ async def write_stream(send: SendAsgi, outbox: EventOutbox, headers: HeaderList)
 
 
 class NoticeStream(EventOutbox):
-    """A stream of notices that lives until the client leaves or it is closed."""
+    """A stream of notices, open until the client disconnects or it is closed."""
 
     def tell(self, message: Message) -> None:
         """Send a notice; safe to call from any thread."""

@@ -1,4 +1,4 @@
-"""Lets in whoever shows one secret token: the simplest login that an HTTP server can have."""
+"""A login by one secret token."""
 
 from __future__ import annotations
 
@@ -12,14 +12,11 @@ from clawkit.wire.jsonrpc import Message
 from clawkit.wire.session import Principal
 
 CALLER = "token"
-"""Who calls, for sessions and tasks: all that have the token are one."""
+"""The principal of everybody who has the token."""
 
 
 def token_login(secret: str, header: str = "") -> HttpLogin:
-    """A login by this secret, which is checked before a body is read.
-
-    It is the bearer token, or the value of another `header`, where there is one.
-    """
+    """A login by this secret as the bearer token, or as the value of `header` if that is sent."""
     expected = secret.encode()
     where = f", or not in the header {header}" if header else ""
 

@@ -1,15 +1,13 @@
-"""Runs uvicorn with limits: connections, size of headers, time for a request to arrive.
+"""Runs uvicorn with limits on connections, header size and the time a request takes to arrive.
 
-A connection waits for its client while it is idle and while a request has not arrived whole. Of
-those, the one that has waited longest is closed when there are too many connections, so that
-clients who send nothing cannot keep others out.
+When there are too many connections, the one that has waited longest for its client is closed: it
+is idle, or its request has not arrived whole. So clients that send nothing cannot block others.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
-import ipaddress
 import logging
 import math
 import os
@@ -26,7 +24,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.server import ServerState
 
 from clawkit.errors import InvalidRequestError, LoadError, SettingsError
-from clawkit.system.addresses import has_no_such_address
+from clawkit.system.addresses import has_no_such_address, is_loopback_host
 from clawkit.wire import jsonrpc
 from clawkit.wire.http.endpoint import HttpAppOptions, HttpLogin, http_app
 from clawkit.wire.http.request_checks import LOOPBACK, Origins
@@ -42,11 +40,10 @@ _log = logging.getLogger("clawkit.http")
 
 
 class HttpLimits(msgspec.Struct, frozen=True):
-    """What an HTTP server takes from its clients.
+    """The limits of an HTTP server.
 
-    It has at most `connections` at a time, and never more than half of the files that the process
-    may open. The head of a request may have `head` bytes and take `head_seconds` to arrive, its
-    body `body_seconds`.
+    `connections` is also limited to half of the files that the process may open. `head` is the size
+    of a request's headers in bytes.
     """
 
     connections: int = 1000
@@ -62,7 +59,7 @@ class HttpLimits(msgspec.Struct, frozen=True):
 
 
 def within_file_limit(limits: HttpLimits) -> HttpLimits:
-    """Raise this process's limit of open files as far as needed and allowed; fit the rest to it."""
+    """Raise the limit of open files as far as needed and allowed; fit `connections` to it."""
     with suppress(ImportError, OSError, ValueError):  # Windows has no such limit
         import resource
 
@@ -84,11 +81,11 @@ class HttpConnections(ServerState):
         super().__init__()
         self.limits = limits
         self.waiting: dict[HttpConnection, None] = {}
-        """Those that wait for their client, the one that has waited longest first."""
+        """The connections that wait for their client, longest first."""
         self._said = -math.inf
 
     def make_room(self, count: int, why: str, now: float) -> None:
-        """Close those that have waited longest, and say so once a minute."""
+        """Close those that have waited longest; log it once a minute."""
         for connection in list(self.waiting)[:count]:
             connection.abort()
         if now - self._said > 60:
@@ -178,7 +175,7 @@ class HttpConnection(HttpToolsProtocol):
             super().send_400_response(msg)
 
     def close_if_late(self, now: float) -> None:
-        """Give up a request that takes too long to arrive."""
+        """Close the connection if its request takes too long to arrive."""
         if now < self._deadline:
             return
         if not self._in_body:
@@ -217,7 +214,7 @@ class HttpConnection(HttpToolsProtocol):
         )
 
     def _refuse(self, status: HTTPStatus, why: str) -> None:
-        """End the connection, with an answer where none has begun."""
+        """Close the connection, with a response if none has begun."""
         if self.transport.is_closing():
             return
         if self._may_answer():
@@ -230,7 +227,7 @@ class HttpConnection(HttpToolsProtocol):
         self.transport.close()
 
     def _may_answer(self) -> bool:
-        """Whether an answer of ours would be the one that the client waits for."""
+        """Whether the client would take a response for that to its latest request."""
         latest = cast("RequestResponseCycle | None", self.cycle)
         if self._in_body and latest is not None:
             return not latest.response_started and not self.pipeline
@@ -249,7 +246,7 @@ _NO_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class UvicornServer(uvicorn.Server):
-    """uvicorn with limits; `on_stop` ends what would wait for ever, before connections close."""
+    """uvicorn with limits; `on_stop` ends endless streams before connections close."""
 
     def __init__(
         self,
@@ -261,10 +258,7 @@ class UvicornServer(uvicorn.Server):
         on_end: Callable[[], None] = lambda: None,
         **options: Any,
     ) -> None:
-        """`on_ready` is called when it answers and a signal ends it, `on_end` at the very end.
-
-        `options` are uvicorn's.
-        """
+        """`on_ready` is called when it accepts requests, `on_end` last; `options` are uvicorn's."""
         fitted = within_file_limit(limits or HttpLimits())
         common: dict[str, Any] = {
             "http": HttpConnection,
@@ -284,7 +278,7 @@ class UvicornServer(uvicorn.Server):
         self._wake: Callable[[], object] = lambda: None
 
     def stop(self) -> None:
-        """End it, from any thread, or from the handler of a signal."""
+        """Stop the server; safe to call from any thread and from signal handlers."""
         self.should_exit = True
         self._wake()
 
@@ -301,7 +295,7 @@ class UvicornServer(uvicorn.Server):
             self._on_ready()
 
     async def main_loop(self) -> None:
-        """uvicorn's, which alone would see a tenth of a second late that it should end."""
+        """uvicorn's main loop, but stopped at once instead of at its next tick."""
         ticking = asyncio.create_task(super().main_loop())
         loop = asyncio.get_running_loop()
         self._wake = lambda: loop.call_soon_threadsafe(ticking.cancel)
@@ -315,7 +309,7 @@ class UvicornServer(uvicorn.Server):
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn's, which waits a tenth of a second at least, and then as long again."""
+        """Like uvicorn's, without its pauses of a tenth of a second."""
         self._on_stop()
         for one in (*self.servers, *(sockets or ())):
             one.close()
@@ -335,13 +329,13 @@ class UvicornServer(uvicorn.Server):
         self._on_end()
 
     async def _drained(self) -> None:
-        """Wait until every answer is sent; a second Ctrl-C is enough of that."""
+        """Wait until all responses are sent, or for a second Ctrl-C."""
         state = self.server_state
         while (state.connections or state.tasks) and not self.force_exit:  # noqa: ASYNC110 - uvicorn's sets tell nobody
             await asyncio.sleep(_DRAIN_TICK)
 
     def _loop_failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """asyncio would log each connection that it cannot accept, thousands in a second."""
+        """Without this, asyncio would log thousands of failed accepts a second."""
         error = context.get("exception")
         if isinstance(error, OSError) and error.errno in _NO_RESOURCES:
             self.server_state.make_room(1, f"no connection is accepted: {error}", loop.time())
@@ -366,7 +360,7 @@ def serve_http(
     with listening(host, port) as sockets:  # Ctrl-C may come before uvicorn looks after them
         address = sockets[0].getsockname()
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
-        options.setdefault("hosts", (*LOOPBACK, shown) if is_loopback(address[0]) else None)
+        options.setdefault("hosts", (*LOOPBACK, shown) if is_loopback_host(address[0]) else None)
         if login is not None:
             origins = Origins(options.get("hosts"), options.get("origins", ()))
             made = login(address[0], address[1], origins)
@@ -382,16 +376,8 @@ def serve_http(
         running.run(sockets=sockets)
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens there."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that takes connections there; raises LoadError if that is not possible."""
+    """A listening socket; raises LoadError if that is not possible."""
     try:
         return _bound(host, port)
     except OSError as error:
@@ -401,10 +387,10 @@ def listen(host: str, port: int) -> socket.socket:
 
 @contextmanager
 def listening(host: str, port: int) -> Generator[list[socket.socket]]:
-    """What takes connections there, the address that was asked for first.
+    """Listening sockets for an address; a loopback address gets both 127.0.0.1 and ::1.
 
-    `localhost` is 127.0.0.1 or ::1, as a client likes. Whoever has the other one gets the secrets
-    that are sent to `localhost`, so a server on one of them has both, wherever there are both.
+    Clients may take either for `localhost`: another program on the other one would receive the
+    secrets that are meant for this server.
     """
     with ExitStack() as until_end:
         yield [until_end.enter_context(one) for one in _sockets(host, port)]
@@ -426,7 +412,7 @@ def _sockets(host: str, port: int, tries: int = _TRIES) -> list[socket.socket]:
 
 
 def listen_also(host: str, port: int) -> socket.socket | None:
-    """The same for an address that this machine may not have; None where it has not."""
+    """Like `listen`, but None if this machine does not have the address."""
     try:
         return _bound(host, port)
     except OSError as error:
