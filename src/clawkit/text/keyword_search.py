@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 # Never in UTF-8. With them, words begin with enough different bytes to be looked for many bytes at
@@ -25,18 +25,16 @@ class KeywordSearch:
             words = (*words, *_NO_WORDS)
         # The longest, because the first would be looked for byte by byte.
         found = BytesAhoCorasick(words, matchkind=MatchKind.LeftmostLongest)
-        self._places = found.find_matches_as_indexes
-
-    def places(self, text: bytes) -> list[tuple[int, int, int]]:
+        self.places: Callable[[bytes | memoryview], list[tuple[int, int, int]]]
         """The number of each word in a text, where it begins and where it ends."""
-        return self._places(text)
+        self.places = found.find_matches_as_indexes
 
     def occur_in(self, text: bytes) -> bool:
         """Whether a text has one of them. It is read in pieces: all places may be a long list."""
         view = memoryview(text)
         start, end = 0, _FIRST_PIECE
         while start < len(text):
-            if self._places(view[start : end + self._longest]):
+            if self.places(view[start : end + self._longest]):
                 return True
             start, end = end, end + _PIECE
         return False

@@ -14,7 +14,6 @@ from datetime import UTC, date, datetime
 import msgspec
 
 from clawkit.text.calendar import cjk, grammar
-from clawkit.text.calendar.context import Sentences
 from clawkit.text.calendar.doubts import in_doubt
 
 Range = tuple[date, date]
@@ -43,10 +42,11 @@ def mentions(
     A weekday or date that is neither last nor next is decided by the tense; a question asks about
     the past unless it says otherwise. Of what is told, days in doubt are left out.
     """
-    sentences = Sentences(text)
-    found = [*grammar.readings(text, day, asking=asking, sentences=sentences)]
+    found = [*grammar.readings(text, day, asking=asking)]
     if not text.isascii():
-        found += cjk.readings(text, day, asking=asking, sentences=sentences)
+        found += cjk.readings(text, day, asking=asking)
+    if not found:
+        return []
     found.sort(key=lambda one: one.start - one.end)
     taken = bytearray(len(text))
     kept: list[Mention] = []

@@ -33,10 +33,11 @@ _LAST_SYLLABLE, _PAST_FINAL = 28, 20
 _PRESENT_SYLLABLES = "있겠"
 
 
-def readings(text: str, day: date, *, asking: bool, sentences: Sentences) -> Iterator[DayMatch]:
+def readings(text: str, day: date, *, asking: bool) -> Iterator[DayMatch]:
     """All that can be read as days, also where one lies within another."""
     if not _THERE.search(text):
         return
+    sentences = Sentences(text)
     for match in _pattern().finditer(text):
         said = _Said(match, sentences.sentence(match.start()), day, asking)
         try:

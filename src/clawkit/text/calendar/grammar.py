@@ -175,12 +175,14 @@ class _Found(msgspec.Struct, frozen=True):
         return told.choose(earlier, later, self.day)
 
 
-def readings(text: str, day: date, *, asking: bool, sentences: Sentences) -> Iterator[DayMatch]:
+def readings(text: str, day: date, *, asking: bool) -> Iterator[DayMatch]:
     """The days that are named, in whatever language; the longest reading wins."""
+    sentences: Sentences | None = None  # most texts name no day
     for run in _runs(text):
         languages = _languages(run)
         if not languages:
             continue
+        sentences = sentences or Sentences(text)
         found = [
             candidate
             for number in sorted(languages)
