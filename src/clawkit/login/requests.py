@@ -24,9 +24,9 @@ from clawkit.login.metadata import RESOURCE_METADATA
 from clawkit.login.resources import ProtectedServer, ServerAddress
 from clawkit.system.addresses import network_of
 from clawkit.system.rate_limiter import TokenBuckets
+from clawkit.wire.calls import Workers
 from clawkit.wire.http.endpoint import HttpRefusal, read_body
 from clawkit.wire.http.request_checks import Origins, TrustedProxies, read_headers
-from clawkit.wire.threads import Workers
 
 LONGEST_BODY = 64 * 1024
 MOST_FIELDS = 200

@@ -15,11 +15,11 @@ from clawkit.login.options import LoginOptions, token_issuer
 from clawkit.login.records import Login, User
 from clawkit.login.resources import Offer, ScopeChoice, ServerAddress, TokenIssuer
 from clawkit.store.database import Database
+from clawkit.wire.calls import Workers
 from clawkit.wire.http.endpoint import HttpLogin, HttpRefusal
 from clawkit.wire.http.request_checks import Origins, TrustedProxies
 from clawkit.wire.jsonrpc import Message, as_object
 from clawkit.wire.session import Principal
-from clawkit.wire.threads import Workers
 
 ALL = "all"
 TOOL = "tool:"

@@ -17,9 +17,9 @@ from clawkit.wire.session import McpRequest, Principal, RunningRequest, Session
 if TYPE_CHECKING:
     import asyncio
 
+    from clawkit.wire.calls import Workers
     from clawkit.wire.server import ServerCore
     from clawkit.wire.tasks import TaskHandle
-    from clawkit.wire.threads import Workers
 
 _TIMED_OUT = re.compile(r"time[ds]?[ -]?out", re.IGNORECASE)
 """In the reasons that clients give: "Request timed out", "Maximum total timeout exceeded"."""
@@ -37,13 +37,20 @@ class Context:
         "_running",
         "_task",
         "_used",
+        "meta",
+        "principal",
         "server",
+        "session",
     )
 
     def __init__(
         self, server: ServerCore, request: McpRequest, running: RunningRequest, rounds: Rounds
     ) -> None:
         self.server = server
+        self.session: Session = request.session
+        self.principal: Principal | None = request.principal
+        self.meta: dict[str, Any] = request.meta
+        """The `_meta` of the request, trace context included."""
         self._task: TaskHandle | None = None
         self._request = request
         self._running = running
@@ -54,17 +61,9 @@ class Context:
         self._job: asyncio.Future[None] | None = None
 
     @property
-    def session(self) -> Session:
-        return self._request.session
-
-    @property
     def state(self) -> Any:
         """Whatever the server was given as `state`."""
         return self.server.state
-
-    @property
-    def principal(self) -> Principal | None:
-        return self._request.principal
 
     @property
     def cancelled(self) -> bool:
@@ -88,11 +87,6 @@ class Context:
     def tool_call_id(self) -> str:
         """The id that the model's host gave this call, else the request's id."""
         return str(self.meta.get("claudecode/toolUseId", self._request.id))
-
-    @property
-    def meta(self) -> dict[str, Any]:
-        """The `_meta` of the request, trace context included."""
-        return self._request.meta
 
     @property
     def client(self) -> dict[str, Any]:

@@ -25,10 +25,9 @@ from clawkit.wire.subscriptions import Hub
 if TYPE_CHECKING:
     import asyncio
 
-    from clawkit.wire.calls import Calls, Limits
+    from clawkit.wire.calls import Calls, Limits, Workers
     from clawkit.wire.features import Completer, McpPrompt, Resource, ResourceTemplate, Tool
     from clawkit.wire.tasks import Tasks, TaskStore
-    from clawkit.wire.threads import Workers
 
 Item = TypeVar("Item")
 Reply = Message | None | Coroutine[Any, Any, Message | None]
@@ -113,8 +112,7 @@ class ServerCore:
 
     @cached_property
     def workers(self) -> Workers:
-        from clawkit.wire.calls import Limits
-        from clawkit.wire.threads import Workers
+        from clawkit.wire.calls import Limits, Workers
 
         return Workers((self._limits or Limits()).threads)
 

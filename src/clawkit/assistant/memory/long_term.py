@@ -18,7 +18,7 @@ from clawkit.assistant.toolbox.tool_source import CallResult, own_result
 from clawkit.errors import ClawError, QuotaError, ToolExecutionError
 from clawkit.models.protocol import ToolCall
 from clawkit.settings import seconds_in
-from clawkit.wire.threads import Workers
+from clawkit.wire.calls import Workers
 
 if TYPE_CHECKING:
     from clawkit.assistant.api_keys import Keys

@@ -19,7 +19,7 @@ from clawkit.assistant.toolbox.tool_source import (
     UnreachableError,
 )
 from clawkit.errors import SettingsError
-from clawkit.wire.threads import Workers
+from clawkit.wire.calls import Workers
 
 if TYPE_CHECKING:
     from clawkit.assistant.api_keys import Keys

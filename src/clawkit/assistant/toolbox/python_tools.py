@@ -17,11 +17,11 @@ from clawkit.assistant.toolbox.tool_source import Ask, OfferedTool, Tell, as_ans
 from clawkit.errors import ClawError, LoadError, ToolExecutionError, ToolTimeoutError
 from clawkit.tools.loader import forget_modules, load_server
 from clawkit.wire import jsonrpc
+from clawkit.wire.calls import Workers
 from clawkit.wire.input_requests import InputRequest
 from clawkit.wire.jsonrpc import Message
 from clawkit.wire.server import ServerCore
 from clawkit.wire.session import Session
-from clawkit.wire.threads import Workers
 
 GRACE = 2.0
 """How long a tool that was cancelled, or has run out of time, may take to end."""

@@ -38,9 +38,9 @@ from clawkit.tools.parameters import (
     takes,
 )
 from clawkit.tools.schema.problems import either
+from clawkit.wire.calls import Workers
 from clawkit.wire.input_requests import InputRequest
 from clawkit.wire.jsonrpc import as_object
-from clawkit.wire.threads import Workers
 
 if TYPE_CHECKING:
     from clawkit.assistant.api_keys import Keys

@@ -37,7 +37,7 @@ from clawkit.models.retries import ping
 from clawkit.settings import Settings
 from clawkit.system.files import write_problem
 from clawkit.text.counts import counted
-from clawkit.wire.threads import Workers
+from clawkit.wire.calls import Workers
 
 ANOTHER_MODEL = "`claw setup` chooses one of those that it finds here"
 

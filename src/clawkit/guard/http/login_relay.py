@@ -43,8 +43,8 @@ from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, count
 from clawkit.login.resources import ServerAddress, address_of
 from clawkit.system.files import make_private, write_new
 from clawkit.system.rate_limiter import TokenBuckets
+from clawkit.wire.calls import Workers
 from clawkit.wire.http.request_checks import Origins, TrustedProxies
-from clawkit.wire.threads import Workers
 
 PENDING_SECONDS = 1800.0
 

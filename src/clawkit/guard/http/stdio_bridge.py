@@ -20,9 +20,9 @@ from clawkit.guard.judge import Judge
 from clawkit.guard.passages import Passage, answers, failure
 from clawkit.guard.strict_parser import is_readable
 from clawkit.system.processes import close_to_others
+from clawkit.wire.calls import Workers
 from clawkit.wire.jsonrpc import RequestId
 from clawkit.wire.line_io import LineReader, claim_stdio, write_all
-from clawkit.wire.threads import Workers
 
 _GRACE = 5.0
 _FAREWELL = 1.0

@@ -25,8 +25,8 @@ from clawkit.settings import settings
 from clawkit.system.addresses import trusted
 from clawkit.text.sse import SseEvent, SseParser
 from clawkit.wire import jsonrpc
+from clawkit.wire.calls import Workers
 from clawkit.wire.jsonrpc import Message, RequestId, as_object
-from clawkit.wire.threads import Workers
 
 if TYPE_CHECKING:
     from clawkit.login.client.bearer import Bearer

@@ -25,10 +25,10 @@ from clawkit.memory import model_keys, tokens
 from clawkit.memory.tokens import Access
 from clawkit.system.addresses import network_of
 from clawkit.system.rate_limiter import TokenBuckets
+from clawkit.wire.calls import Workers
 from clawkit.wire.http.endpoint import HttpRefusal
 from clawkit.wire.http.request_checks import Headers, TrustedProxies
 from clawkit.wire.http.uvicorn_server import HttpLimits
-from clawkit.wire.threads import Workers
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
