@@ -27,23 +27,29 @@ from clawkit.memory.details import DETAILED, META_DETAILS, DetailsRequest
 from clawkit.memory.display_text import shown
 from clawkit.memory.mcp_app import META_VIEW, VIEWS, MemoryApp
 from clawkit.memory.tokens import LONGEST_CONVERSATION, META_CONVERSATION, Access
-from clawkit.memory.tools import ACT, DEFINITIONS, WRITE_TOOLS, BeingTool, Offered, being_tools
+from clawkit.memory.tools import (
+    ACT,
+    DEFINITIONS,
+    WRITE_TOOLS,
+    BeingTool,
+    Offered,
+    ToolDefinition,
+    being_tools,
+)
 from clawkit.store.database import written
-from clawkit.tools.results import ToolContent, ToolResult
 from clawkit.tools.schema.converter import Converter
 from clawkit.tools.schema.problems import unknown_argument
 from clawkit.tools.schema.reader import converter_for
-from clawkit.tools.tool import SdkMcpTool, ToolOptions
 from clawkit.version import __version__
+from clawkit.wire.calls import Workers
 from clawkit.wire.server import ServerCore
 from clawkit.wire.session import Principal, shows_apps
-from clawkit.wire.threads import Workers
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
     from clawkit.memory.records import Being
     from clawkit.wire.context import Context
-    from clawkit.wire.features import Tool
+    from clawkit.wire.features import TaskUse, Tool
 
 NAME = "being"
 INSTRUCTIONS = (
@@ -138,16 +144,16 @@ class BeingServer(ServerCore):
     ) -> None:
         """`options` are those of the core's `Server`."""
         super().__init__(NAME, __version__, instructions=INSTRUCTIONS, **options)
-        self._store = store
+        self.store = store
         self._fixed = None if being is None else Access(being)
         self._capabilities = capabilities
         self._act = act
-        self._turns = CallQueue()
+        self.turns = CallQueue()
         # A patrol may wait long for a model: nobody who asks for something waits behind it.
-        self._patrols = CallQueue(PATROLS_AT_ONCE)
-        self._patrol_threads = Workers(PATROL_THREADS)
+        self.patrols = CallQueue(PATROLS_AT_ONCE)
+        self.patrol_threads = Workers(PATROL_THREADS)
         for work in being_tools(capabilities, senses):
-            self.add_tool(self._tool(work))
+            self.add_tool(QueuedTool(self, work))
         self.add_app(MemoryApp(), *VIEWS)
 
     def tools_for(self, principal: Principal | None) -> dict[str, Tool]:
@@ -156,100 +162,128 @@ class BeingServer(ServerCore):
         able = self._capabilities(access.being.n) if self._act is not None and access else []
         if self._act is None or not able:
             return self.tools
-        return {**self.tools, ACT: self._act_tool(self._act, able)}
+        return {**self.tools, ACT: ActTool(self, self._act, able)}
 
     def _access(self, principal: Principal | None) -> Access | None:
         found = self._fixed if principal is None else principal.data
         return found if isinstance(found, Access) else None
 
-    def _asked(self, context: Context, meta: dict[str, Any]) -> Access:
+    def access_of(self, context: Context) -> Access:
         """Which Being a call may use, and who asks, in which conversation."""
         access = self._access(context.principal)
         if access is None:
             raise ToolExecutionError("this call has no access to a Being")
-        conversation = _conversation(meta)
+        conversation = _conversation(context.meta)
         if not conversation:
             return access
         caller = msgspec.structs.replace(access.caller, conversation=conversation)
         return Access(access.being, caller)
 
-    def _tool(self, work: BeingTool) -> SdkMcpTool:
-        """A tool whose calls take turns."""
-        definition = DEFINITIONS[work.name]
-        convert = _converter(work.arguments, work.name).convert
+
+class _ServedTool:
+    """What all tools of the server have in common."""
+
+    timeout: float | None = None
+    concurrency: int | None = None
+    requires_approval = False
+    task: TaskUse = "never"
+    task_after: float | None = None
+    headers: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - never changed; the core reads it
+
+    def __init__(self, name: str, definition: ToolDefinition) -> None:
+        self.name = name
+        self.parameters: dict[str, Any] = definition.input_schema["properties"]
+        self.definition = {
+            "name": name,
+            "description": definition.description,
+            "inputSchema": definition.input_schema,
+            "annotations": definition.annotations,
+        }
+
+
+class QueuedTool(_ServedTool):
+    """A tool of a Being; its calls take turns and work in threads."""
+
+    def __init__(self, server: BeingServer, work: BeingTool) -> None:
+        super().__init__(work.name, DEFINITIONS[work.name])
+        self._server = server
+        self._work = work
+        self._convert = _converter(work.arguments, work.name).convert
         slow = work.name == "trigger_patrol"
-        turns, threads = (self._patrols, self._patrol_threads) if slow else (self._turns, None)
+        self._turns = server.patrols if slow else server.turns
+        self._threads = server.patrol_threads if slow else None
 
-        def run(
-            access: Access,
-            arguments: dict[str, Any],
-            wanted: DetailsRequest | None,
-            is_shown: bool,
-        ) -> ToolResult:
-            check_names(arguments, definition.input_schema["properties"])
-            self._store.calls.count(access.being)
-            memory = self._store.open(access.being)
-            given = convert(arguments)
-            if wanted is not None and work.name in DETAILED:
-                found = DETAILED[work.name](self._store, memory, access.caller, given, wanted)
-                meta = {META_DETAILS: msgspec.to_builtins(found.records)}
-                return ToolResult([ToolContent.text(found.text)], meta=meta)
-            answer = work.run(memory, access.caller, given)
-            text = answer if isinstance(answer, str) else written(answer)
-            if not is_shown:
-                return ToolResult.text(text)
-            view = VIEWS[work.name](self._store, memory, access.caller, given)
-            return ToolResult([ToolContent.text(text)], meta={META_VIEW: view})
+    async def invoke(self, arguments: dict[str, Any], context: Context) -> dict[str, Any]:
+        """The result of one call, which the caller's own Being gives."""
+        meta = context.meta
+        access = self._server.access_of(context)
+        being = access.being.n
+        values = {
+            "access": access,
+            "arguments": arguments,
+            "wanted": DetailsRequest.read(meta) if META_DETAILS in meta else None,
+            "is_shown": self.name in VIEWS and shows_apps(context.capabilities),
+        }
+        await self._turns.enter(being)
+        try:
+            return await context.run_in_thread(self._run, values, self._threads)
+        except Exception as error:
+            if context.principal is None:
+                raise
+            raise _told(self.name, error) from None
+        finally:
+            context.when_idle(partial(self._turns.leave, being))
 
-        async def call(arguments: dict[str, Any], context: Context) -> ToolResult:
-            meta = context.meta
-            access = self._asked(context, meta)
-            being = access.being.n
-            values = {
-                "access": access,
-                "arguments": arguments,
-                "wanted": DetailsRequest.read(meta) if META_DETAILS in meta else None,
-                "is_shown": work.name in VIEWS and shows_apps(context.capabilities),
-            }
-            await turns.enter(being)
-            try:
-                return await context.run_in_thread(run, values, threads)
-            except Exception as error:
-                if context.principal is None:
-                    raise
-                raise _told(work.name, error) from None
-            finally:
-                context.when_idle(partial(turns.leave, being))
+    def _run(
+        self,
+        access: Access,
+        arguments: dict[str, Any],
+        wanted: DetailsRequest | None,
+        is_shown: bool,
+    ) -> dict[str, Any]:
+        check_names(arguments, self.parameters)
+        store, caller = self._server.store, access.caller
+        store.calls.count(access.being)
+        memory = store.open(access.being)
+        given = self._convert(arguments)
+        if wanted is not None and self.name in DETAILED:
+            found = DETAILED[self.name](store, memory, caller, given, wanted)
+            return _answered(found.text, {META_DETAILS: msgspec.to_builtins(found.records)})
+        answer = self._work.run(memory, caller, given)
+        if not is_shown:
+            return _answered(answer)
+        return _answered(answer, {META_VIEW: VIEWS[self.name](store, memory, caller, given)})
 
-        hints = definition.annotations
-        options = ToolOptions(
-            read_only=hints["readOnlyHint"],
-            destructive=hints.get("destructiveHint"),
-            open_world=hints["openWorldHint"],
-        )
-        return SdkMcpTool(
-            work.name, definition.description, definition.input_schema, call, options=options
-        )
 
-    def _act_tool(self, act: Act, able: Sequence[dict[str, Any]]) -> SdkMcpTool:
-        """Has a connected bridge do something; for a Being whose bridges can do this."""
+class ActTool(_ServedTool):
+    """Has a connected bridge do something; for a Being whose bridges can do this."""
+
+    def __init__(self, server: BeingServer, act: Act, able: Sequence[dict[str, Any]]) -> None:
         names = [str(one["name"]) for one in able]
         properties = {
             "name": {"type": "string", "enum": names, "description": "What to do"},
             "arguments": {"type": "object", "description": "What the capability takes"},
         }
-
-        async def call(arguments: dict[str, Any], context: Context) -> ToolResult:
-            access = self._asked(context, context.meta)
-            check_names(arguments, properties)
-            given: ActArguments = _act_arguments(arguments)
-            await context.run_in_thread(self._store.calls.count, {"being": access.being})
-            answer = await act(access.being.n, given.name, given.arguments or {})
-            return ToolResult.text(answer if isinstance(answer, str) else written(answer))
-
         schema = {"type": "object", "properties": properties, "required": ["name"]}
-        options = ToolOptions(read_only=False, open_world=True)
-        return SdkMcpTool(ACT, _description(able), schema, call, options=options)
+        hints = {"readOnlyHint": False, "openWorldHint": True}
+        super().__init__(ACT, ToolDefinition(_description(able), hints, schema))
+        self._server = server
+        self._act = act
+
+    async def invoke(self, arguments: dict[str, Any], context: Context) -> dict[str, Any]:
+        """What the bridge answers."""
+        access = self._server.access_of(context)
+        check_names(arguments, self.parameters)
+        given: ActArguments = _act_arguments(arguments)
+        await context.run_in_thread(self._server.store.calls.count, {"being": access.being})
+        return _answered(await self._act(access.being.n, given.name, given.arguments or {}))
+
+
+def _answered(answer: Any, meta: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A result of one text: the answer as it is if it is one, and as JSON otherwise."""
+    text = answer if isinstance(answer, str) else written(answer)
+    result: dict[str, Any] = {"content": [{"type": "text", "text": text}]}
+    return result if meta is None else {**result, "_meta": meta}
 
 
 def principal_of(access: Access, tool: str = "") -> Principal:
