@@ -35,7 +35,6 @@ from clawkit.wire.http.response import (
     Receive,
     SendAsgi,
     respond,
-    status_of,
 )
 from clawkit.wire.jsonrpc import Message
 from clawkit.wire.revisions import APP_TYPE, APPS
@@ -292,7 +291,9 @@ class Endpoint:
         self, scope: Any, headers: Headers, message: Message, receive: Receive, send: SendAsgi
     ) -> None:
         principal = await self._who(scope, receive, message)
-        modern = is_modern(headers, message)
+        params: dict[str, Any] = message.get("params") or {}
+        meta = jsonrpc.as_object(params.get("_meta")) or {}
+        modern = is_modern(headers, meta)
         streams = _accepts(headers, "text/event-stream")
         plain = _accepts(headers, "application/json")
         if not streams and not plain:
@@ -303,7 +304,7 @@ class Endpoint:
             await respond(send, 202)
             return
         if modern:
-            check_modern(headers, message, self._server)
+            check_modern(headers, message, meta, self._server)
         if message["method"] == "subscriptions/listen":
             receive = self._while_admitted(scope, receive)
         extra: HeaderList = []
@@ -315,18 +316,21 @@ class Endpoint:
             if modern or session.id is None:
                 session.cancel(message["id"])
 
-        def status(reply: Message) -> int:
-            return status_of(reply) if modern else 200
-
         response = PostResponse(
-            receive, send, extra, streams=streams, plain=plain, on_disconnect=on_disconnect
+            receive,
+            send,
+            extra,
+            streams=streams,
+            plain=plain,
+            modern=modern,
+            on_disconnect=on_disconnect,
         )
         send_message = response.put if streams else None
         reply = self._server.begin(message, session, send_message, principal)
         if isinstance(reply, Coroutine):
-            await response.wait_for(reply, message["id"], status)
+            await response.wait_for(reply, message["id"])
         elif reply is not None:
-            await response.finish(reply, status)
+            await response.finish(reply)
 
     def _session(
         self, headers: Headers, message: Message, principal: Principal | None, modern: bool

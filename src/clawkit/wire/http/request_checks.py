@@ -150,21 +150,21 @@ def legacy_version(headers: Headers) -> str:
     return version if version in LEGACY else HEADERLESS_HTTP
 
 
-def is_modern(headers: Headers, message: Message) -> bool:
-    """Whether a request claims the modern era, rightly or not."""
-    params: dict[str, Any] = message.get("params") or {}
-    if META_VERSION in (as_object(params.get("_meta")) or ()):
+def is_modern(headers: Headers, meta: dict[str, Any]) -> bool:
+    """Whether a request with this `_meta` claims the modern era, rightly or not."""
+    if META_VERSION in meta:
         return True
     version = headers.get("mcp-protocol-version")
     return version is not None and version not in LEGACY
 
 
-def check_modern(headers: Headers, message: Message, server: ServerCore) -> None:
+def check_modern(
+    headers: Headers, message: Message, meta: dict[str, Any], server: ServerCore
+) -> None:
     """Raise unless `_meta` is complete and the headers say what the body says."""
     params: dict[str, Any] = message.get("params") or {}
-    meta = as_object(params.get("_meta"))
     named = headers.get("mcp-protocol-version")
-    if meta is None or META_VERSION not in meta:
+    if META_VERSION not in meta:
         if named != MODERN:
             raise UnsupportedVersionError(
                 f"Unsupported protocol version {str(named)[:40]!r}",

@@ -111,6 +111,7 @@ class PostResponse:
         *,
         streams: bool,
         plain: bool,
+        modern: bool,
         on_disconnect: Callable[[], None],
     ) -> None:
         self._receive = receive
@@ -118,6 +119,7 @@ class PostResponse:
         self._headers = headers
         self._streams = streams
         self._plain = plain
+        self._modern = modern
         self._on_disconnect = on_disconnect
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
@@ -134,27 +136,23 @@ class PostResponse:
         else:
             self._loop.call_soon_threadsafe(lambda: self._stream().put(event, needed=needed))
 
-    async def wait_for(
-        self,
-        work: Awaitable[Message | None],
-        request_id: RequestId,
-        status: Callable[[Message], int],
-    ) -> None:
+    async def wait_for(self, work: Awaitable[Message | None], request_id: RequestId) -> None:
         """Wait for the work and send its reply."""
         timer = self._loop.call_later(WATCH_AFTER, self._watch)
         try:
-            await self.finish(await work or jsonrpc.cancelled(request_id), status)
+            await self.finish(await work or jsonrpc.cancelled(request_id))
         finally:
             timer.cancel()
             for task in (self._watching, self._writing):
                 if task is not None:
                     task.cancel()
 
-    async def finish(self, reply: Message, status: Callable[[Message], int]) -> None:
+    async def finish(self, reply: Message) -> None:
         """Send the reply: as JSON, unless a stream has begun or the client accepts no JSON."""
         if self._outbox is None and self._plain:
             body = jsonrpc.encode_reply(reply)
-            await respond(self._send, status(reply), body, self._headers)
+            status = status_of(reply) if self._modern else 200
+            await respond(self._send, status, body, self._headers)
             return
         outbox = self._stream()
         outbox.put(encode_event(reply), needed=True)
