@@ -114,12 +114,14 @@ class RecallQuestion(msgspec.Struct, frozen=True):
 def parse_question(text: str, now: float, asker: str, people: KnownPeople) -> RecallQuestion:
     """Read a question of `asker` to a Being that knows these people."""
     asker = asker.casefold()
+    own = {name.casefold() for name in people.own}
     says_self = speaks_of_self(text)
-    named = names_of(people.names).named(text) - {name.casefold() for name in people.own}
+    named = names_of(people.names).named(text) - own
     if asker and says_self:
         named |= {asker}
-    days = tuple(calendar.ranges(text, now))
     masked = names_of(people.names | people.own).masked(text)
+    text_to_embed = names_of(people.voices).masked(text)
+    days = tuple(calendar.ranges(text, now))
     terms_of_content = frozenset(term for word in content(text) for term in word)
     topic = terms_of_content - _ABOUT
     about_self_only = says_self and all(map(speaks_of_self, topic))
@@ -132,7 +134,7 @@ def parse_question(text: str, now: float, asker: str, people: KnownPeople) -> Re
         named=named,
         days=days,
         masked=masked,
-        text_to_embed=names_of(people.voices).masked(text),
+        text_to_embed=text_to_embed,
         terms=asked(text),
         content=terms_of_content,
         telling_words=telling_words(masked),
