@@ -21,7 +21,7 @@ from benchmarks.memory_stores import Door, grow, make_being, scenes
 from benchmarks.memory_texts import memories, questions
 from benchmarks.messages import WrongReply
 from benchmarks.report import Bar, Report, Row, at_most
-from clawkit.memory.embed.builtin import shared
+from clawkit.memory.embed.embedder import shared
 from clawkit.memory.recall.search import search
 from clawkit.memory.store import postings
 from clawkit.store import open_store

@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.memory_texts import PEOPLE, Noted, memories, sentences
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.embed.builtin import shared
+from clawkit.memory.embed.embedder import shared
 from clawkit.memory.patrol import centroids
 from clawkit.memory.recall.index_text import texts_to_embed, words_of
 from clawkit.memory.records import Being, MemorySource, Node, Scene, moment

@@ -16,7 +16,7 @@ from clawkit.text.tokenizer import asked
 
 if TYPE_CHECKING:
     from benchmarks.recall.pools import Asked, Stored
-    from clawkit.memory.embed.builtin import BuiltinEmbedder
+    from clawkit.memory.embed.embedder import BuiltinEmbedder
 
 DEEP = 10
 Ranked = Callable[["Stored", "Asked"], Sequence[int]]

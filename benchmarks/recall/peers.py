@@ -16,7 +16,7 @@ from benchmarks.recall import locomo, pools
 from benchmarks.recall.pools import Asked, Memory, Pool
 from benchmarks.recall.quality import Answer, ours, recall
 from benchmarks.report import Bar, Report, Row
-from clawkit.memory.embed.builtin import shared
+from clawkit.memory.embed.embedder import shared
 
 COLUMNS = ("R@3", "R@5", "R@10")
 DEEP = 10

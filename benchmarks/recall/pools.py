@@ -16,7 +16,7 @@ from clawkit.memory.store import nodes, postings
 from clawkit.store import open_store
 
 if TYPE_CHECKING:
-    from clawkit.memory.embed import Embedder
+    from clawkit.memory.embed.embedder import Embedder
     from clawkit.store.database import Database
 
 

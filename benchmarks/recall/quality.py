@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from benchmarks.recall import contenders, japanese, locomo, pools
 from benchmarks.recall.contenders import Contender
 from benchmarks.report import MISSING, Bar, Report, Row, at_least, at_most, table
-from clawkit.memory.embed.builtin import BuiltinEmbedder, shared
+from clawkit.memory.embed.embedder import BuiltinEmbedder, shared
 from clawkit.memory.recall.search import SearchResult
 
 COLUMNS = ("R@3", "R@5", "R@10", "R@5 of 1–4", "R@10 of 1–4")

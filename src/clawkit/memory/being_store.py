@@ -23,7 +23,7 @@ from clawkit.memory.store import beings, jobs
 from clawkit.text.counts import counted
 
 if TYPE_CHECKING:
-    from clawkit.memory.embed import Embedder
+    from clawkit.memory.embed.embedder import Embedder
     from clawkit.memory.job_worker import JobWorker
     from clawkit.memory.memory import Memory
     from clawkit.store.database import Connection, Database, Unit
@@ -54,8 +54,7 @@ class BeingStore:
     @cached_property
     def embedder(self) -> Embedder | None:
         """What turns texts into vectors here; None where only keywords are wanted."""
-        from clawkit.memory.embed import DEFAULT
-        from clawkit.memory.embed.factory import embedder
+        from clawkit.memory.embed.embedder import DEFAULT, embedder
 
         return embedder(self._embedding or DEFAULT, key=self._embedding_key)
 

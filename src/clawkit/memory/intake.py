@@ -26,7 +26,7 @@ from clawkit.store.database import Transactions, Unit
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
-    from clawkit.memory.embed import Embedder
+    from clawkit.memory.embed.embedder import Embedder
     from clawkit.memory.patrol.transcript import ConversationMessage
     from clawkit.memory.patrol.vectors import Embed
     from clawkit.memory.records import Being

@@ -40,7 +40,7 @@ from clawkit.text.calendar import resolved_on
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
-    from clawkit.memory.embed import Embedder
+    from clawkit.memory.embed.embedder import Embedder
     from clawkit.memory.model import Llm
     from clawkit.memory.patrol.run import PatrolOutcome
     from clawkit.memory.patrol.transcript import ConversationMessage

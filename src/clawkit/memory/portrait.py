@@ -27,7 +27,7 @@ from clawkit.text.calendar import day_of
 from clawkit.text.tokenizer import sentences, telling_words, terms
 
 if TYPE_CHECKING:
-    from clawkit.memory.embed import Embedder
+    from clawkit.memory.embed.embedder import Embedder
     from clawkit.store.arrays import Floats
     from clawkit.store.database import Unit
 

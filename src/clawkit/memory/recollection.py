@@ -31,7 +31,7 @@ from clawkit.memory.tokens import Caller
 from clawkit.store.database import Database, Unit
 
 if TYPE_CHECKING:
-    from clawkit.memory.embed import Embedder
+    from clawkit.memory.embed.embedder import Embedder
     from clawkit.store.arrays import Floats
 
 NOTHING = "No relevant memories found."

@@ -10,8 +10,7 @@ import pytest
 
 from clawkit.errors import SettingsError
 from clawkit.memory.embed import table_cache
-from clawkit.memory.embed.builtin import BuiltinEmbedder, shared
-from clawkit.memory.embed.factory import embedder
+from clawkit.memory.embed.embedder import BuiltinEmbedder, embedder, shared
 from clawkit.settings import settings
 
 
@@ -117,7 +116,7 @@ def test_words_are_near_by_what_they_mean_alone_in_any_language():
 
 
 def test_more_words_than_are_kept_are_still_answered(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("clawkit.memory.embed.builtin._MOST_WORDS", 3)
+    monkeypatch.setattr("clawkit.memory.embed.embedder._MOST_WORDS", 3)
     model = BuiltinEmbedder()
     first = model.words(["red", "green"])
     both = model.words(["blue", "green", "yellow"])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from clawkit.memory import undo as history
-from clawkit.memory.embed.builtin import shared
+from clawkit.memory.embed.embedder import shared
 from clawkit.memory.patrol import topics
 from clawkit.memory.patrol.vectors import catch_up
 from clawkit.memory.records import Cluster, Scene

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.memory.embed import Embedder
-from clawkit.memory.embed.builtin import shared
+from clawkit.memory.embed.embedder import Embedder, shared
 from clawkit.memory.recall.index_text import texts_to_embed, words_of
 from clawkit.memory.recall.search import SearchResult, search
 from clawkit.memory.recall.signals import SIGNALS

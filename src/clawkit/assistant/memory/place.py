@@ -10,7 +10,7 @@ from pathlib import Path
 
 from clawkit.assistant.config import Config, read_config
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.embed import DEFAULT
+from clawkit.memory.embed.embedder import DEFAULT
 from clawkit.memory.records import Being
 from clawkit.store import default_address, embedded_file, open_store
 

@@ -207,24 +207,24 @@ def find(question: str, known: Sequence[Statement]) -> list[Statement]:
 
 def nearest(question: str, known: Sequence[Statement]) -> list[Statement]:
     """The statements that are near to a question by what they mean, the newest first."""
-    from clawkit.memory.embed import builtin
+    from clawkit.memory.embed.embedder import shared
     from clawkit.memory.recall.search import few
 
     if not known:
         return []
-    cosines = builtin.shared.embed([one.text for one in known]) @ builtin.shared.ask([question])[0]
+    cosines = shared.embed([one.text for one in known]) @ shared.ask([question])[0]
     enough = max(_NEAR - _NEARER * few(len(known)), cosines.max() - _AS_NEAR)
     return [known[at] for at in range(len(known) - 1, -1, -1) if cosines[at] >= enough]
 
 
 def later(found: Statement, known: Sequence[Statement]) -> list[Statement]:
     """What was said after a statement on the same matter, in whatever words, the newest first."""
-    from clawkit.memory.embed import builtin
+    from clawkit.memory.embed.embedder import shared
 
     since = known[known.index(found) + 1 :]
     if not since:
         return []
-    vectors = builtin.shared.embed([found.text, *(one.text for one in since)])
+    vectors = shared.embed([found.text, *(one.text for one in since)])
     cosines = vectors[1:] @ vectors[0]
     return [one for one, near in zip(since, cosines, strict=True) if near >= _SAME_MATTER][::-1]
 

@@ -14,7 +14,7 @@ from clawkit.text.normalization import visible
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
-    from clawkit.memory.embed import Embedder
+    from clawkit.memory.embed.embedder import Embedder
     from clawkit.memory.records import Being
     from clawkit.store.arrays import Floats
 

@@ -1,8 +1,8 @@
-"""The built-in embedder, and the sentences whose centroids it subtracts from its vectors.
+"""Turns texts into vectors: what an embedder is, the built-in one, and which one a name stands for.
 
-16 languages, 512 dimensions, weights in a package, neither key nor network. Loading takes a while,
-a second of CPU the first time, so it can begin in a thread of its own (`warm`) while the process
-does something else; whoever needs a vector before that waits for it.
+The built-in one has 16 languages, 512 dimensions, weights in a package, neither key nor network.
+Loading takes a while, a second of CPU the first time, so it can begin in a thread of its own
+(`warm`) while the process does something else; whoever needs a vector before that waits for it.
 
 All sentences of a model lie in one corner of its space, and all questions in another. With the
 centroid of ordinary remarks subtracted, and from a question that of ordinary questions, vectors
@@ -14,14 +14,67 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
-from clawkit.memory.embed import DEFAULT, rows_for, table_cache
+from clawkit.errors import SettingsError
 
 if TYPE_CHECKING:
     from clawkit.store.arrays import Floats
+
+DEFAULT = "use-multilingual-v3"
+
+LONGEST_TEXT = 2_000
+"""Characters of a text that count; models read little more of it anyway."""
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of length one. It may be called from any thread."""
+
+    @property
+    def name(self) -> str:
+        """Which model this is; vectors of different names are never compared."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """How long its vectors are; 0 while a server has not said so yet."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """One row for each text."""
+        ...
+
+
+def rows_for(texts: Sequence[str], dimensions: int, encode: Callable[[list[str]], Any]) -> Floats:
+    """One row of length one for each text; an empty text, which is not encoded, has zeros."""
+    import numpy as np
+
+    shortened = [_cut(text) for text in texts]
+    filled = [at for at, text in enumerate(shortened) if text]
+    if not filled:
+        return np.zeros((len(texts), dimensions), np.float32)
+    rows = _normalised(encode([shortened[at] for at in filled]))
+    out = np.zeros((len(texts), rows.shape[1]), np.float32)
+    out[filled] = rows
+    return out
+
+
+def _cut(text: str) -> str:
+    """The part of a text that is embedded, as a model can take it."""
+    text = text[:LONGEST_TEXT].encode("utf-8", "ignore").decode()
+    return " ".join(text.replace("\x00", " ").split())
+
+
+def _normalised(raw: Any) -> Floats:
+    """Rows of length one; a row that has no direction is all zeros, and near to nothing."""
+    import numpy as np
+
+    rows = np.nan_to_num(np.asarray(raw, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 1e-9)
+
 
 DIMENSIONS = 512
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -40,6 +93,8 @@ class _Model:
     """The encoder, and the middles of what it makes of remarks and of questions."""
 
     def __init__(self) -> None:
+        from clawkit.memory.embed import table_cache
+
         groups = _SENTENCES.read_text(encoding="utf-8").split("\n\n")
         words = "\n".join(sorted(set(groups[_ORDINARY].lower().split())))
         self._encode, self._middles = table_cache.load([*groups, words])
@@ -128,3 +183,35 @@ class BuiltinEmbedder:
 
 shared = BuiltinEmbedder()
 """The one of this process: its tables take 100 MB."""
+
+
+OPENAI_URL = "https://api.openai.com/v1"
+OPENAI_MODELS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072}
+KNOWN = (DEFAULT, "minilm-int8", *OPENAI_MODELS, "openai:URL#MODEL", "none")
+
+
+def embedder(name: str = DEFAULT, *, key: str = "") -> Embedder | None:
+    """The embedder of that name, ready or getting ready; None for `none`, keywords only."""
+    if name == "none":
+        return None
+    if name == DEFAULT:
+        return shared
+    if name == "minilm-int8":
+        from clawkit.memory.embed.minilm import MiniLM
+
+        return MiniLM()
+    if name in OPENAI_MODELS:
+        return _remote(name, OPENAI_URL, name, key, OPENAI_MODELS[name])
+    if name.startswith("openai:") and "#" in name:
+        url, _, model = name.removeprefix("openai:").rpartition("#")
+        if url.startswith(("http://", "https://")) and model:
+            return _remote(name, url, model, key, 0)
+    raise SettingsError(f"no embedder is called {name!r}; there are: {', '.join(KNOWN)}")
+
+
+def _remote(name: str, url: str, model: str, key: str, dimensions: int) -> Embedder:
+    from clawkit.memory.embed.remote import RemoteEmbedder
+    from clawkit.system.addresses import check_address
+
+    check_address("embedder", url, secret=bool(key))
+    return RemoteEmbedder(name, url=url, model=model, key=key, dimensions=dimensions)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clawkit.errors import SettingsError
-from clawkit.memory.embed import rows_for
+from clawkit.memory.embed.embedder import rows_for
 
 if TYPE_CHECKING:
     from clawkit.store.arrays import Floats

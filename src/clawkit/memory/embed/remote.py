@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clawkit.errors import RefusedRequestError
-from clawkit.memory.embed import rows_for
+from clawkit.memory.embed.embedder import rows_for
 from clawkit.models.embeddings import EmbeddingClient
 
 if TYPE_CHECKING:

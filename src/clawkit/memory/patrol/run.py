@@ -28,7 +28,7 @@ from clawkit.memory.tokens import Caller
 from clawkit.store.database import Database, Transactions, Unit
 
 if TYPE_CHECKING:
-    from clawkit.memory.embed import Embedder
+    from clawkit.memory.embed.embedder import Embedder
     from clawkit.memory.model import Llm
 
 

@@ -20,7 +20,7 @@ from clawkit.memory.store import nodes
 from clawkit.store.database import Transactions, Unit
 
 if TYPE_CHECKING:
-    from clawkit.memory.embed import Embedder
+    from clawkit.memory.embed.embedder import Embedder
     from clawkit.store.arrays import Floats
 
 _AT_ONCE = 64

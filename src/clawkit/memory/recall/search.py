@@ -32,7 +32,7 @@ import numpy as np
 
 from clawkit.errors import ModelError
 from clawkit.memory import people
-from clawkit.memory.embed.builtin import BuiltinEmbedder
+from clawkit.memory.embed.embedder import BuiltinEmbedder
 from clawkit.memory.recall.index_text import day_terms
 from clawkit.memory.recall.question import RecallQuestion, is_question, parse_question
 from clawkit.memory.recall.signals import SIGNALS, Candidates, matrix
@@ -41,7 +41,7 @@ from clawkit.memory.store import nodes, postings
 from clawkit.text.tokenizer import folded_words, telling_words
 
 if TYPE_CHECKING:
-    from clawkit.memory.embed import Embedder
+    from clawkit.memory.embed.embedder import Embedder
     from clawkit.store.arrays import Bools, Floats, Seqs
     from clawkit.store.database import Unit
 
@@ -246,7 +246,8 @@ def gather(
         found |= nodes.fetch(unit, sorted(around - found.keys()))
     if embedder is not None and vector is not None:
         rest = sorted(found.keys() - near.keys())
-        near |= unit.vectors.cosines(embedder.name, vector, rest)
+        if rest:
+            near |= unit.vectors.cosines(embedder.name, vector, rest)
     return Gathered(
         question,
         _candidates(found, words, near),
