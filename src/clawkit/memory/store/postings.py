@@ -84,11 +84,8 @@ class WordMatches(msgspec.Struct, frozen=True):
 
     scores: Floats
     having: dict[str, Seqs]
-
-    @property
-    def top(self) -> int:
-        """The highest number that a node has."""
-        return len(self.scores) - 1
+    top: int
+    """The highest number that a node has."""
 
 
 def find(unit: Unit, words: Mapping[str, float]) -> WordMatches:
@@ -103,7 +100,7 @@ def find(unit: Unit, words: Mapping[str, float]) -> WordMatches:
         damping += np.float32(_SATURATION * (1 - _LENGTH)) + times
         rarity = math.log(1 + (top - len(seqs) + 0.5) / (len(seqs) + 0.5))
         scores[seqs] += times * np.float32(words[word] * rarity * (_SATURATION + 1)) / damping
-    return WordMatches(scores, having)
+    return WordMatches(scores, having, top)
 
 
 def having_all(unit: Unit, words: list[str]) -> Seqs:
