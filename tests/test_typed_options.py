@@ -18,7 +18,7 @@ from clawkit.errors import SchemaError, SettingsError
 from clawkit.guard import guard_server, load_policy
 from clawkit.memory import open_being
 from clawkit.tools.tool import ToolOptions, ToolOptionsDict
-from clawkit.wire.http import HttpAppOptions, http_app
+from clawkit.wire.http.endpoint import HttpAppOptions, http_app
 
 SCHEMA: dict[str, Any] = {"type": "object"}
 

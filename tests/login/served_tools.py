@@ -12,7 +12,7 @@ from clawkit import SdkMcpServerImpl
 from clawkit.login.resources import address_of
 from clawkit.login.tool_logins import tool_login
 from clawkit.store.database import Database
-from clawkit.wire.http import http_app
+from clawkit.wire.http.endpoint import http_app
 from clawkit.wire.http.request_checks import LOOPBACK, Origins, TrustedProxies
 from clawkit.wire.http.uvicorn_server import UvicornServer, listen
 from tests.processes import PATIENCE

@@ -22,7 +22,7 @@ from clawkit.wire.stdio import serve_stdio
 
 if TYPE_CHECKING:
     from clawkit.login.options import LoginOptions
-    from clawkit.wire.http import HttpAppOptions
+    from clawkit.wire.http.endpoint import HttpAppOptions
 
 LONGEST_ORDER = 320 * 1024 * 1024
 """15 attachments of 15 MB each, in base64, and what is said about them."""

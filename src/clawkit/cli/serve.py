@@ -85,7 +85,7 @@ def serve_file_http(
     from clawkit.cli.server_logins import hint, hosts_behind, login_for
     from clawkit.settings import settings
     from clawkit.system.addresses import is_loopback_host
-    from clawkit.wire.http import HttpAppOptions
+    from clawkit.wire.http.endpoint import HttpAppOptions
     from clawkit.wire.http.uvicorn_server import HttpLimits, serve_http
 
     def announce(url: str) -> None:

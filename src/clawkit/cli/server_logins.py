@@ -18,7 +18,7 @@ from clawkit.errors import SettingsError
 if TYPE_CHECKING:
     from clawkit.login.options import LoginOptions
     from clawkit.login.tool_logins import ToolOffer
-    from clawkit.wire.http import HttpLogin
+    from clawkit.wire.http.endpoint import HttpLogin
     from clawkit.wire.http.request_checks import Origins
 
 _SECRET = "CLAW_OIDC_SECRET"

@@ -16,7 +16,7 @@ from clawkit.wire.server import ServerCore
 from clawkit.wire.session import Session
 
 if TYPE_CHECKING:
-    from clawkit.wire.http import App, HttpAppOptions
+    from clawkit.wire.http.endpoint import App, HttpAppOptions
     from clawkit.wire.http.uvicorn_server import HttpLimits
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -177,7 +177,7 @@ class SdkMcpServerImpl(ServerCore):
         `hosts` are the host names it may be reached by, None for any; `origins` are further web
         pages that may call it. `authenticate` says who is calling, else the server's own hook.
         """
-        from clawkit.wire.http import http_app
+        from clawkit.wire.http.endpoint import http_app
 
         return http_app(self, **options)
 

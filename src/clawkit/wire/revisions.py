@@ -1,13 +1,8 @@
-"""Protocol revisions: names, eras, negotiation, values in headers, results for older revisions."""
+"""Protocol revisions: names, eras, negotiation, results for older revisions."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
 from typing import Any
-
-from clawkit.errors import HeaderMismatchError
 
 MODERN = "2026-07-28"
 LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -37,31 +32,11 @@ NAME_PARAMETER = {
     "tasks/cancel": "taskId",
 }
 """By method, the parameter that the header `Mcp-Name` repeats."""
-_PLAIN = re.compile(r"[ -~]*")
-_WRAPPED = re.compile(r"=\?base64\?(.*)\?=")
 
 
 def negotiate(requested: object) -> str:
     """The revision for `initialize`: the requested one if it is known, else the newest legacy."""
     return requested if isinstance(requested, str) and requested in LEGACY else NEWEST_LEGACY
-
-
-def from_header(header: str, value: str | None) -> str | None:
-    """A header's value, decoded if it is `=?base64?…?=`; raises HeaderMismatchError."""
-    wrapped = None if value is None else _WRAPPED.fullmatch(value)
-    if wrapped is None:
-        return value
-    try:
-        return base64.b64decode(wrapped[1], validate=True).decode()
-    except (binascii.Error, UnicodeError):
-        raise HeaderMismatchError(f"Header mismatch: {header} is not valid base64") from None
-
-
-def to_header(value: str) -> str:
-    """A value as a header can say it."""
-    if _PLAIN.fullmatch(value) and value == value.strip() and not _WRAPPED.fullmatch(value):
-        return value
-    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
 
 
 def _downgrade_block(block: dict[str, Any], version: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from starlette.requests import Request
 
 from clawkit import Context, SdkMcpServerImpl
 from clawkit.errors import AccessError
-from clawkit.wire.http import http_app
+from clawkit.wire.http.endpoint import http_app
 from clawkit.wire.session import Principal
 
 server = SdkMcpServerImpl("guarded", "1.0.0")

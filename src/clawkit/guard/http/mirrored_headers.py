@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from clawkit.errors import HeaderMismatchError, InvalidRequestError, PinError
 from clawkit.guard.pins import Pins
+from clawkit.wire.http.request_checks import from_header, to_header
 from clawkit.wire.jsonrpc import Message, as_object
-from clawkit.wire.revisions import META_VERSION, NAME_PARAMETER, from_header, to_header
+from clawkit.wire.revisions import META_VERSION, NAME_PARAMETER
 
 VERSION, METHOD, NAME, PARAMETER = (
     "mcp-protocol-version",

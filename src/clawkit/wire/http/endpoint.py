@@ -144,6 +144,9 @@ class HttpRefusal(Exception):
         self.headers = list(headers)
 
 
+App = Starlette
+
+
 class HttpAppOptions(TypedDict, total=False):
     """The keyword arguments of `http_app`."""
 

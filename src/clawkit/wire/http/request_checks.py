@@ -1,4 +1,5 @@
-"""Checks an HTTP request: whose address it has, allowed host and origin, headers that fit the body.
+"""Checks an HTTP request: whose address it has, allowed host and origin, headers that fit the body;
+and writes values as headers can say them.
 
 Anybody can write `X-Forwarded-For`. It counts only if the connection comes from a trusted proxy;
 the caller is then the right-most hop that is no trusted proxy.
@@ -6,6 +7,8 @@ the caller is then the right-most hop that is no trusted proxy.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import ipaddress
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -24,7 +27,6 @@ from clawkit.wire.revisions import (
     META_VERSION,
     MODERN,
     NAME_PARAMETER,
-    from_header,
 )
 from clawkit.wire.session import modern_capabilities
 
@@ -35,6 +37,8 @@ ANY_ORIGIN = "*"
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 Headers = Mapping[str, str]
 _PRINTABLE = re.compile(r"[\t -~]*")
+_PLAIN = re.compile(r"[ -~]*")
+_WRAPPED = re.compile(r"=\?base64\?(.*)\?=")
 _ONCE = ("host", "origin", "authorization", "content-type", "content-encoding")
 
 _FORWARDED_FOR = b"x-forwarded-for"
@@ -219,3 +223,21 @@ def _decoded(header: str, value: str | None) -> str | None:
     if value is not None and not _PRINTABLE.fullmatch(value):
         raise HeaderMismatchError(f"Header mismatch: {header} has characters that need base64")
     return from_header(header, value)
+
+
+def from_header(header: str, value: str | None) -> str | None:
+    """A header's value, decoded if it is `=?base64?…?=`; raises HeaderMismatchError."""
+    wrapped = None if value is None else _WRAPPED.fullmatch(value)
+    if wrapped is None:
+        return value
+    try:
+        return base64.b64decode(wrapped[1], validate=True).decode()
+    except (binascii.Error, UnicodeError):
+        raise HeaderMismatchError(f"Header mismatch: {header} is not valid base64") from None
+
+
+def to_header(value: str) -> str:
+    """A value as a header can say it."""
+    if _PLAIN.fullmatch(value) and value == value.strip() and not _WRAPPED.fullmatch(value):
+        return value
+    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
