@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from clawkit.memory.bridges import Register
-from clawkit.memory.embed.embedder import KNOWN
+from clawkit.memory.embed.factory import KNOWN
 from clawkit.memory.http.authentication import RequestLimits
 from clawkit.memory.imports.readers import FORMATS
 from clawkit.memory.tools import READ_TOOLS, WRITE_TOOLS

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.lives.life import DATA, Life, Question, is_told, lives
 from benchmarks.lives.telling import Asked, asked, knows, told
 from benchmarks.report import Bar, Report, Row
-from clawkit.memory.embed.embedder import embedder
+from clawkit.memory.embed.factory import embedder
 from clawkit.memory.recollection import NOTHING
 
 NAME = "lives"

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from benchmarks.recall import pools, synthetic
-from clawkit.memory.embed.embedder import embedder
+from clawkit.memory.embed.factory import embedder
 from clawkit.memory.recall.search import DIALOGUE, PROFILES, Gathered, features, gather
 from clawkit.memory.recall.signals import SIGNALS, matrix
 

@@ -52,7 +52,7 @@ from clawkit.hosts.entries import ServerEntry, StdioLaunch, our_server
 from clawkit.hosts.guarded_entry import shown_address
 from clawkit.hosts.ledger import items
 from clawkit.memory import store_recovery
-from clawkit.memory.embed.embedder import embedder
+from clawkit.memory.embed.factory import embedder
 from clawkit.settings import Settings, settings
 from clawkit.store import open_store
 from clawkit.store.sqlite_failures import is_damage

@@ -54,7 +54,8 @@ class BeingStore:
     @cached_property
     def embedder(self) -> Embedder | None:
         """What turns texts into vectors here; None where only keywords are wanted."""
-        from clawkit.memory.embed.embedder import DEFAULT, embedder
+        from clawkit.memory.embed.embedder import DEFAULT
+        from clawkit.memory.embed.factory import embedder
 
         return embedder(self._embedding or DEFAULT, key=self._embedding_key)
 

@@ -10,7 +10,8 @@ import pytest
 
 from clawkit.errors import SettingsError
 from clawkit.memory.embed import table_cache
-from clawkit.memory.embed.embedder import BuiltinEmbedder, embedder, shared
+from clawkit.memory.embed.embedder import BuiltinEmbedder, shared
+from clawkit.memory.embed.factory import embedder
 from clawkit.settings import settings
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from clawkit.errors import SettingsError
 from clawkit.memory.embed import minilm
-from clawkit.memory.embed.embedder import embedder
+from clawkit.memory.embed.factory import embedder
 
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "cat", "dog", "##s", "the")
 

@@ -18,7 +18,7 @@ from clawkit.errors import (
     RefusedKeyError,
     RefusedRequestError,
 )
-from clawkit.memory.embed.embedder import embedder
+from clawkit.memory.embed.factory import embedder
 from clawkit.memory.embed.remote import RemoteEmbedder
 
 KEY = "sk-test-0123456789"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from clawkit.errors import ProviderDownError
-from clawkit.memory.embed.embedder import embedder
+from clawkit.memory.embed.factory import embedder
 from clawkit.memory.patrol.vectors import ahead, catch_up
 from clawkit.memory.records import Scene
 from clawkit.memory.store import clusters
