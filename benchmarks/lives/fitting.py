@@ -59,6 +59,7 @@ def examples(store: BeingStore, life: Life) -> Iterator[Example]:
                     life.now,
                     asker=question.by,
                     exclude=known.keys() - kept,
+                    only_telling=True,
                 )
                 gathered = msgspec.structs.replace(gathered, memories=len(kept))
                 yield Example(life.name, size, question.kind != "untold", _features(gathered))

@@ -96,6 +96,7 @@ def recollect(
             asker=caller.person,
             now=now,
             explain=explain,
+            only_telling=True,
         )
         known = find(exclude=before)
         hits = known.hits if known.relevant else ()

@@ -31,6 +31,7 @@ from clawkit.memory.patrol.transcript import (
 )
 from clawkit.memory.patrol.vectors import ahead
 from clawkit.memory.people import known
+from clawkit.memory.recall.signals import only_asks
 from clawkit.memory.records import USER, HistoryMessage, MemorySource, Note, Scene
 from clawkit.memory.store import messages as stored
 from clawkit.memory.store import notes
@@ -52,6 +53,8 @@ _RELATION = re.compile(
 
 
 _USUAL_IMPORTANCE = 0.5
+_OF_QUESTIONS = 0.05
+"""What only asks an assistant something fades with the next patrol."""
 
 
 class ScenePiece(msgspec.Struct, frozen=True):
@@ -85,7 +88,7 @@ def message_pieces(
             action=action,
             actors=_actors(piece, speaker, people),
             when=tuple(dict.fromkeys((day.isoformat(), *days))),
-            importance=importance(piece),
+            importance=_OF_QUESTIONS if to_assistant and only_asks(piece) else importance(piece),
             context=ending_of(resolved(before, day)[0]),
         )
         found.append(ScenePiece(scene, said.id))

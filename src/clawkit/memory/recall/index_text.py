@@ -7,11 +7,15 @@ from collections.abc import Collection, Iterable
 from datetime import date
 
 from clawkit.memory.people import names_of
+from clawkit.memory.recall.signals import only_asks
 from clawkit.memory.records import MemorySource, Node, Scene
 from clawkit.text.tokenizer import terms
 
 _DAY = "\x02"
 """Begins a term that stands for a day; no text has it."""
+
+ASKING = "\x03"
+"""The term of memories that only ask, and tell nothing."""
 
 
 def words_of(scene: Scene, source: MemorySource) -> Counter[str]:
@@ -20,6 +24,8 @@ def words_of(scene: Scene, source: MemorySource) -> Counter[str]:
     parts = (*sorted(people), scene.setting, scene.action, scene.feeling, *scene.themes)
     found = terms(" \n".join(part for part in parts if part))
     found.update(day_terms(days_of(scene.when)))
+    if only_asks(scene.action):
+        found[ASKING] = 1
     return found
 
 

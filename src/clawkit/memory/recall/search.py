@@ -23,6 +23,7 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
@@ -33,7 +34,7 @@ import numpy as np
 from clawkit.errors import ModelError
 from clawkit.memory import people
 from clawkit.memory.embed.embedder import BuiltinEmbedder
-from clawkit.memory.recall.index_text import day_terms
+from clawkit.memory.recall.index_text import ASKING, day_terms
 from clawkit.memory.recall.question import RecallQuestion, is_question, parse_question
 from clawkit.memory.recall.signals import SIGNALS, Candidates, matrix
 from clawkit.memory.records import Node
@@ -92,12 +93,17 @@ class SearchResult(msgspec.Struct, frozen=True):
 
 
 class SearchOptions(TypedDict, total=False):
-    """How memories are searched; `asker` says "I" in the question."""
+    """How memories are searched; `asker` says "I" in the question.
+
+    With `only_telling`, what only asks weighs nothing, so that asking changes no later answer.
+    Where people talk to each other it stays: a question is part of what its answer tells.
+    """
 
     mode: Mode
     as_of: float | None
     exclude: Collection[int]
     asker: str
+    only_telling: bool
 
 
 def search(
@@ -224,15 +230,33 @@ def gather(
     as_of: float | None = None,
     exclude: Collection[int] = (),
     asker: str = "",
+    only_telling: bool = False,
 ) -> Gathered:
     """Ask both indexes, and look up everybody who may be the answer."""
     question = parse_question(query, now, asker, people.known(unit))
     hidden = {*map(int, nodes.hidden(unit, as_of, past=question.is_about_past)), *exclude}
-    matches = postings.find(unit, question.terms)
+    top = postings.top(unit)
+    vector = _vector(unit, embedder, question.text_to_embed, top)
+    asking = postings.having_any(unit, [ASKING]) if only_telling else []
+    look_up = partial(_look_up, unit, question, embedder, vector, mode, hidden)
+    found = look_up(asking, top)
+    return look_up([], top) if asking and found.is_dialogue else found
+
+
+def _look_up(
+    unit: Unit,
+    question: RecallQuestion,
+    embedder: Embedder | None,
+    vector: Floats | None,
+    mode: Mode,
+    known_no_more: Collection[int],
+    asking: Collection[int],
+    top: int,
+) -> Gathered:
+    hidden = {*known_no_more, *asking}
+    matches = postings.find(unit, question.terms, asking)
     words = _allowed(unit, matches.scores, question, mode, hidden)
     seqs = set(_best(words, _BY_WORDS)) | _on_days(unit, question, len(words), hidden)
-    top = matches.top
-    vector = _vector(unit, embedder, question.text_to_embed, top)
     near: dict[int, float] = {}
     if embedder is not None and vector is not None:
         nearest, cosines = unit.vectors.nearest(embedder.name, vector, _BY_MEANING, hidden)
@@ -254,7 +278,7 @@ def gather(
         kind,
         is_dialogue,
         matches.having,
-        top,
+        top - len(asking),
         embedder if isinstance(embedder, BuiltinEmbedder) else None,
         vector,
     )

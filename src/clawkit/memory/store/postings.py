@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -84,23 +84,23 @@ class WordMatches(msgspec.Struct, frozen=True):
 
     scores: Floats
     having: dict[str, Seqs]
-    top: int
-    """The highest number that a node has."""
 
 
-def find(unit: Unit, words: Mapping[str, float]) -> WordMatches:
-    """BM25 of every node; a word's weight multiplies what it says."""
+def find(unit: Unit, words: Mapping[str, float], without: Collection[int] = ()) -> WordMatches:
+    """BM25 of every node, as if some were not there; a word's weight multiplies what it says."""
     top, usual = _size(unit)
+    count, absent = top - len(without), np.fromiter(without, np.uint32)
     scores = np.zeros(top + 1, dtype=np.float32)
     having: dict[str, Seqs] = {}
-    for word, entries in _entries(unit, list(words)).items():
+    for word, every in _entries(unit, list(words)).items():
+        entries = every[~np.isin(every["seq"], absent)] if without else every
         seqs = having[word] = entries["seq"].astype(np.int64)
         times = entries["times"].astype(np.float32)
         damping = entries["length"] * np.float32(_SATURATION * _LENGTH / usual)
         damping += np.float32(_SATURATION * (1 - _LENGTH)) + times
-        rarity = math.log(1 + (top - len(seqs) + 0.5) / (len(seqs) + 0.5))
+        rarity = math.log(1 + (count - len(seqs) + 0.5) / (len(seqs) + 0.5))
         scores[seqs] += times * np.float32(words[word] * rarity * (_SATURATION + 1)) / damping
-    return WordMatches(scores, having, top)
+    return WordMatches(scores, having)
 
 
 def having_all(unit: Unit, words: list[str]) -> Seqs:
@@ -125,6 +125,11 @@ def frequencies(unit: Unit, words: list[str]) -> dict[str, int]:
     """In how many nodes each word is."""
     sql = "SELECT term, sum(size) FROM postings WHERE being = $being AND term IN (??) GROUP BY term"
     return {word: int(size) for word, size in unit.among(sql, words)}
+
+
+def top(unit: Unit) -> int:
+    """The highest number that a node has."""
+    return _size(unit)[0]
 
 
 def _size(unit: Unit) -> tuple[int, float]:
