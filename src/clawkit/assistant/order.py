@@ -11,18 +11,19 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from clawkit.assistant.api_keys import Keys
-from clawkit.assistant.callbacks import AssistantReply, CollectedReply, MessageContext
+from clawkit.assistant.callbacks import AssistantReply, Callbacks, MessageContext, combine
 from clawkit.assistant.config import AssistantOptions, Config, config_file, read_config
-from clawkit.assistant.deferred_orders import DeferredOrders, OrderRun
 from clawkit.assistant.media.call_folder import sweep
 from clawkit.assistant.media.inbound import receive
+from clawkit.assistant.media.outbound import to_blocks
 from clawkit.assistant.redaction import explain_failure, session_mark
 from clawkit.assistant.reply import Assistant
 from clawkit.assistant.sessions.task_store import note_session
@@ -37,10 +38,89 @@ from clawkit.wire.jsonrpc import as_object
 from clawkit.wire.session import Principal
 
 if TYPE_CHECKING:
+    from clawkit.assistant.deferred_orders import DeferredOrders
     from clawkit.assistant.server import Brand
 
+LONGEST_TOOL_TEXT = 4000
+MOST_NOTICES = 50
 BETWEEN_TEXTS = 0.25
 LONGEST_TEXT = 8000
+
+
+class OrderRun:
+    """An order that is worked on. `context` is the call that waits for it, or the last that did."""
+
+    def __init__(self, order: MessageContext, context: Context) -> None:
+        self.order = order
+        self.context = context
+        self.doing = ""
+        """The step of it that was told last."""
+
+    async def ask(self, request: InputRequest) -> dict[str, Any]:
+        """Put a question to the client."""
+        return (await self.context.ask({"question": request}))["question"]
+
+
+class CollectedReply(Callbacks):
+    """Keeps the parts in the order in which they came."""
+
+    def __init__(self, *, show_tools: bool = True) -> None:
+        self._parts: list[str] = []
+        self._notices: dict[str, None] = {}
+        self._show_tools = show_tools
+
+    def take_back(self) -> bool:
+        return True
+
+    def block(self, text: str) -> None:
+        self._parts.append(text)
+
+    def tool_ended(self, call: ToolCall, result: CallResult) -> None:
+        if self._show_tools and not result.outcome.is_error:
+            self._parts.append(_shortened(call.name, result.text))
+
+    def notice(self, text: str) -> None:
+        if len(self._notices) < MOST_NOTICES:
+            self._notices[text] = None
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        return tuple(self._notices)
+
+    def result(
+        self, reply: AssistantReply, *, with_media: bool, structured: bool
+    ) -> dict[str, Any]:
+        """The result of the call, with everything that had to be left out said in the text."""
+        omissions = [*self._notices, *reply.omissions]
+        if reply.media and not with_media:
+            names = ", ".join(item.name for item in reply.media)
+            omissions.append(f"{names} left out: answers of this tool are text only")
+        notes = [f"[{one}]" for one in omissions]
+        if reply.problem:
+            notes.append(f"Error: {reply.problem}")
+        said = combine(self._parts, reply.text) if self._parts else reply.text.strip()
+        text = "\n\n".join(filter(None, (said, *notes)))
+        content: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+        if reply.media and with_media:
+            content += to_blocks(reply.media)
+        result: dict[str, Any] = {"content": content, "isError": bool(reply.problem)}
+        if structured:
+            result["structuredContent"] = {
+                "sessionKey": reply.session_key,
+                "model": reply.model,
+                "usage": to_builtins(reply.usage),
+                "stopReason": reply.reason,
+                **({"notices": list(self._notices)} if self._notices else {}),
+            }
+        return result
+
+
+def _shortened(name: str, text: str) -> str:
+    text = text.strip()
+    if len(text) <= LONGEST_TOOL_TEXT:
+        return text
+    left_out = len(text) - LONGEST_TOOL_TEXT
+    return f"{text[:LONGEST_TOOL_TEXT]}\n[{left_out} more characters of {name} left out]"
 
 
 class OrderProgress(CollectedReply):
@@ -222,13 +302,18 @@ class ReloadingAssistant:
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
 
-    async def _current(self) -> _OpenAssistant:
+    @cached_property
+    def _files(self) -> tuple[Path, ...]:
+        """What an assistant is opened with: when one of them changes, the next one is."""
         places = settings()
-        seen = tuple(_stamp(f) for f in (config_file(places), places.config / ".env"))
+        return config_file(places), places.config / ".env"
+
+    async def _current(self) -> _OpenAssistant:
+        seen = tuple(map(_stamp, self._files))
         if self._newest is None:
             self._sweeping = asyncio.get_running_loop().create_task(asyncio.to_thread(sweep))
         if self._newest is None or seen != self._seen:
-            opened = _OpenAssistant(read_config(places))
+            opened = _OpenAssistant(read_config(settings()))
             retired, self._newest, self._seen = self._newest, opened, seen
             if retired is not None:
                 retired.retired = True

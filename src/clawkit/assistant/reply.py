@@ -9,13 +9,12 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from clawkit.assistant import token_estimate
 from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.callbacks import AssistantReply, Callbacks, MessageContext, Origin
 from clawkit.assistant.chat_commands import mistyped_command, parse_command, run_command
@@ -49,6 +48,9 @@ from clawkit.models.protocol import (
     ToolOutcome,
     ToolSpec,
     Usage,
+    count_tokens,
+    message_tokens,
+    messages_tokens,
 )
 from clawkit.models.retries import answer
 
@@ -97,6 +99,7 @@ class Assistant:
         self.keys = Keys(config)
         self.sessions = AsyncSessionStore(config.store_file)
         self._models: dict[str, Model] = {}
+        self._choices: dict[str, tuple[ChosenModel, ...]] = {}
 
     async def __aenter__(self) -> Assistant:
         return self
@@ -162,8 +165,12 @@ class Assistant:
             return await ReplyPipeline(self, turn, done, callbacks).reply()
 
     def choice(self, override: str = "") -> tuple[ChosenModel, ...]:
-        """The model that answers, then those that stand in for it."""
-        return choose(self.config, self.keys, override)
+        """The model that answers, then those that stand in for it; chosen once, as each is opened
+        once: a changed config or `.env` has an assistant of its own.
+        """
+        if override not in self._choices:
+            self._choices[override] = choose(self.config, self.keys, override)
+        return self._choices[override]
 
     def models(self, override: str, callbacks: Callbacks, *, alone: bool = False) -> list[Model]:
         """The models to ask, in order; one that cannot be opened is passed over for the next."""
@@ -200,11 +207,10 @@ class ToolRun:
 class LoopState:
     """One turn as it grows: what is new in the conversation, what it cost, how it ended."""
 
-    def __init__(self, user: Message, outbox: FileOutbox) -> None:
+    def __init__(self, user: Message) -> None:
         self.new: list[Message] = [user]
         self.shown = user
         """The person's message as the model is shown it: of files that are too long, passages."""
-        self.outbox = outbox
         self.room = 0
         """Tokens of messages that fit beside the rest of the prompt."""
         self.runs: list[ToolRun] = []
@@ -285,11 +291,11 @@ class ReplyPipeline:
         self._models = assistant.models(wanted, callbacks, alone=bool(context.model))
         self._is_offline = all(model.name == "offline" for model in self._models)
         self._remembers = assistant.remembers(context.origin)
+        self._cleanup = ExitStack()
 
     async def reply(self) -> AssistantReply:
-        with CallFolder() as folder:
-            outbox = FileOutbox(folder, self._config.workspace)
-            exchange = LoopState(await self._message(folder), outbox)
+        with self._cleanup:
+            exchange = LoopState(await self._message())
             try:
                 await self._turn.keep(exchange.new)
                 await self._in_time(exchange)
@@ -316,10 +322,23 @@ class ReplyPipeline:
             problem,
         )
 
+    @cached_property
+    def _folder(self) -> CallFolder:
+        return self._cleanup.enter_context(CallFolder())
+
+    @cached_property
+    def _outbox(self) -> FileOutbox:
+        return FileOutbox(self._folder, self._config.workspace)
+
+    @property
+    def _has_files(self) -> bool:
+        """Whether there is anything that a file to be sent could have come from."""
+        return "_folder" in self.__dict__
+
     def _cleaned(self, exchange: LoopState) -> tuple[str, Picked]:
         """The answer without the lines that send files, and those files."""
-        text = self._clean(exchange, exchange.text).strip()
-        return text, exchange.outbox.close()
+        text = self._clean(exchange.text).strip()
+        return text, self._outbox.close() if self._has_files else Picked((), ())
 
     async def _failed(self, exchange: LoopState, error: Exception) -> str:
         """What went wrong, where something was said or done before; else it is raised as it is."""
@@ -349,14 +368,16 @@ class ReplyPipeline:
         most = self._config.model.max_tokens
         return (f"the answer is cut short: `max_tokens` under [model] is {most}",)
 
-    async def _message(self, folder: CallFolder) -> Message:
+    async def _message(self) -> Message:
         """What was said, byte for byte, and each attachment once."""
         text = self._context.text
         if not self._context.attachments:
             return Message("user", (Text(text),))
         from clawkit.assistant.media.prompt_parts import to_parts
 
-        attached = await to_parts(self._context.attachments, folder, self._assistant.transcriber)
+        attached = await to_parts(
+            self._context.attachments, self._folder, self._assistant.transcriber
+        )
         words: tuple[Part, ...] = (Text(text),) if text.strip() else ()
         files = (one for one in self._context.attachments if one.kind != "image")
         kept = tuple(File(one.data, one.mime_type, one.name) for one in files)
@@ -416,7 +437,7 @@ class ReplyPipeline:
             except ContextTooLongError:
                 if not left or len(exchange.new) > 1 or not history.messages:
                     raise
-                window = min(window, token_estimate.of_messages(messages)) // 2
+                window = min(window, messages_tokens(messages)) // 2
                 exchange.room = window
                 self._callbacks.notice("too long for the model: asking again with less")
 
@@ -431,7 +452,7 @@ class ReplyPipeline:
                 exchange.new.append(Message("assistant", tuple(said) or (Text("[no answer]"),)))
                 return
             if text:
-                self._callbacks.block(self._clean(exchange, text))
+                self._callbacks.block(self._clean(text))
             called = Message("assistant", (*said, *calls))
             exchange.new.append(called)
             exchange.begin()
@@ -522,8 +543,8 @@ class ReplyPipeline:
         """How many tokens of messages fit beside the rest of the prompt."""
         model = self._models[0]
         whole = self._config.model.context or model.context
-        tools = sum(token_estimate.count(f"{s.description}{s.input_schema}") for s in specs)
-        rest = token_estimate.count(self._config.assistant.instructions) + tools
+        tools = sum(count_tokens(f"{s.description}{s.input_schema}") for s in specs)
+        rest = count_tokens(self._config.assistant.instructions) + tools
         return max(whole - rest - self._config.model.max_tokens, whole // 4)
 
     async def _with_passages(
@@ -534,7 +555,7 @@ class ReplyPipeline:
         The tools for the model, with one that finds more of them.
         """
         most = exchange.room * 3 // 4
-        if not self._context.attachments or token_estimate.of_message(exchange.shown) <= most:
+        if not self._context.attachments or message_tokens(exchange.shown) <= most:
             return specs
         from clawkit.assistant.file_passages import SEARCH_ATTACHMENTS, SHOWN_TOKENS, shown_in_part
 
@@ -553,7 +574,7 @@ class ReplyPipeline:
         """
         user, room = exchange.shown, exchange.room
         messages = (*(saved.message for saved in history.messages), user)
-        size = token_estimate.of_message(user)
+        size = message_tokens(user)
         total = sum(saved.tokens for saved in history.messages) + size
         if not history.gap and total <= min(room, window + size):
             return history, messages
@@ -618,7 +639,7 @@ class ReplyPipeline:
 
     async def _result(self, exchange: LoopState, call: ToolCall) -> CallResult:
         if call.name == SEND_FILE.name and self._context.with_media:
-            return exchange.outbox.send_file(call)
+            return self._outbox.send_file(call)
         if exchange.is_shown_in_part and call.name == "search_attachments":
             from clawkit.assistant.file_passages import search_attachments
 
@@ -629,17 +650,18 @@ class ReplyPipeline:
         own = [spec.name for spec in self._own_tools()]
         ask = self._callbacks.ask if self._callbacks.answers else None
         result = await self._assistant.toolbox.call(call, progress=told, ask=ask, beside=own)
-        exchange.outbox.offer(result.media)
+        self._outbox.offer(result.media)
         return result
 
-    def _clean(self, exchange: LoopState, text: str) -> str:
+    def _clean(self, text: str) -> str:
         """A text without the lines that send files, where files can be sent."""
-        return exchange.outbox.take_lines(text) if self._context.with_media else text
+        may_send = self._context.with_media and "MEDIA:" in text
+        return self._outbox.take_lines(text) if may_send else text
 
 
 def _trimmed(messages: tuple[Message, ...], room: int) -> tuple[Message, ...]:
     """The same, with results of tools shortened where they have grown out of the model's room."""
-    if token_estimate.of_messages(messages) <= room:
+    if messages_tokens(messages) <= room:
         return messages
     return fit(messages, room * 3 // 4).messages
 

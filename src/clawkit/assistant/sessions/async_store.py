@@ -36,9 +36,8 @@ from clawkit.assistant.sessions.records import (
 )
 from clawkit.assistant.sessions.session_rows import describe, prune_if_due
 from clawkit.assistant.sessions.turn_queue import TurnTicket, WakeUp, check_key
-from clawkit.assistant.token_estimate import of_message
 from clawkit.models.messages import pictures
-from clawkit.models.protocol import Image, Message, Text, Usage
+from clawkit.models.protocol import Image, Message, Text, Usage, message_tokens
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -359,7 +358,7 @@ def history(
 
 def _in_short(one: Saved, room: int) -> Saved:
     message = cut_down(one.message, room)
-    return replace(one, message=message, tokens=of_message(message))
+    return replace(one, message=message, tokens=message_tokens(message))
 
 
 def message_ranges(

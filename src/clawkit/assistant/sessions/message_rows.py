@@ -28,11 +28,19 @@ from typing import Any, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
-from clawkit.assistant import token_estimate
 from clawkit.assistant.sessions.records import LAST, Saved
 from clawkit.models.json_fields import joined
 from clawkit.models.messages import shown_earlier, unanswered, unknown_outcome
-from clawkit.models.protocol import File, Image, Message, Part, Text, ToolCall, ToolOutcome
+from clawkit.models.protocol import (
+    File,
+    Image,
+    Message,
+    Part,
+    Text,
+    ToolCall,
+    ToolOutcome,
+    message_tokens,
+)
 from clawkit.text.tokenizer import folded, pairs, split
 
 
@@ -98,7 +106,7 @@ def _encode(message: Message) -> EncodedMessage:
     return EncodedMessage(
         message.role,
         msgspec.json.encode(parts),
-        token_estimate.of_message(message),
+        message_tokens(message),
         indexed("\n".join(texts)),
         images,
         " ".join(first[: 4 * _TITLE].split())[:_TITLE],
