@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from clawkit.assistant.assistant import Assistant
 from clawkit.assistant.callbacks import AssistantReply, Callbacks, MessageContext
 from clawkit.assistant.config import Config, parse_config
-from clawkit.assistant.reply import Assistant
 from clawkit.assistant.toolbox.tool_source import CallResult
 from clawkit.models.protocol import ToolCall
 from clawkit.settings import Settings

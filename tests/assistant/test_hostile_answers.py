@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from clawkit.assistant import reply as reply_module
+from clawkit.assistant.assistant import Assistant, get_reply
 from clawkit.assistant.callbacks import MessageContext, combine
 from clawkit.assistant.media.call_folder import CallFolder
 from clawkit.assistant.media.inbound import receive
 from clawkit.assistant.media.outbound import FileOutbox
 from clawkit.assistant.prompt import system_prompt
-from clawkit.assistant.reply import Assistant, get_reply
 from clawkit.errors import NoSuchModelError
 from clawkit.models.protocol import ToolCall
 from tests.assistant.media.samples import item, png

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from clawkit.assistant import reply as reply_module
+from clawkit.assistant.assistant import Assistant, get_reply
 from clawkit.assistant.callbacks import MessageContext
 from clawkit.assistant.media.inbound import receive
-from clawkit.assistant.reply import Assistant, get_reply
 from clawkit.assistant.sessions.message_rows import StoredFile
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.errors import (

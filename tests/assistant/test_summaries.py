@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from clawkit.assistant import summaries
+from clawkit.assistant.assistant import Assistant
 from clawkit.assistant.offline.model import answer_to
 from clawkit.assistant.prompt import EARLIER
-from clawkit.assistant.reply import Assistant
 from clawkit.assistant.sessions.async_store import Turn
 from clawkit.assistant.summaries import INSTRUCTION, compacted, summarise, summarise_without_model
 from clawkit.errors import ModelError, ProviderDownError

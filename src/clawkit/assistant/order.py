@@ -1,7 +1,4 @@
-"""One call of the order tool: reads the arguments, reports progress, returns the result.
-
-The assistant that takes orders is reopened when its config changes.
-"""
+"""One call of the order tool: reads the arguments, reports progress, returns the result."""
 
 from __future__ import annotations
 
@@ -9,29 +6,24 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
-from functools import cached_property, partial
-from pathlib import Path
+from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from clawkit.assistant.api_keys import Keys
+from clawkit.assistant.assistant import Assistant, ReloadingAssistant
 from clawkit.assistant.callbacks import AssistantReply, Callbacks, MessageContext, combine
-from clawkit.assistant.config import AssistantOptions, Config, config_file, read_config
-from clawkit.assistant.media.call_folder import sweep
+from clawkit.assistant.config import AssistantOptions
 from clawkit.assistant.media.inbound import receive
 from clawkit.assistant.media.outbound import to_blocks
 from clawkit.assistant.redaction import explain_failure, session_mark
-from clawkit.assistant.reply import Assistant
 from clawkit.assistant.sessions.task_store import note_session
 from clawkit.assistant.sessions.turn_queue import new_session_key
 from clawkit.assistant.toolbox.tool_source import CallResult
-from clawkit.errors import InvalidArgumentsError, MissingCapabilityError, SettingsError
+from clawkit.errors import InvalidArgumentsError, MissingCapabilityError
 from clawkit.models.protocol import ToolCall
-from clawkit.settings import settings
 from clawkit.wire.context import Context
 from clawkit.wire.input_requests import InputRequest
 from clawkit.wire.jsonrpc import as_object
@@ -243,93 +235,6 @@ class OrderProgress(CollectedReply):
                 self._say(f"working for {time.monotonic() - self._started:.0f} s")
 
 
-class _OpenAssistant:
-    """An assistant, and how many orders it works on."""
-
-    def __init__(self, config: Config) -> None:
-        self.assistant = Assistant(config)
-        self.orders = 0
-        self.retired = False
-
-
-class ReloadingAssistant:
-    """Gives each order the assistant of the newest config; an older one finishes what it has."""
-
-    def __init__(self) -> None:
-        self._newest: _OpenAssistant | None = None
-        self._seen: object = None
-        self._sweeping: asyncio.Task[int] | None = None
-        self._closing: set[asyncio.Task[None]] = set()
-
-    async def options(self) -> AssistantOptions:
-        """Of the newest config; raises SettingsError."""
-        return (await self._current()).assistant.config.assistant
-
-    def task_after(self) -> float:
-        """From the config; a config that cannot be read is reported by the order itself."""
-        if self._newest is not None:
-            return self._newest.assistant.config.assistant.task_after
-        try:
-            return read_config(settings()).assistant.task_after
-        except SettingsError:
-            return AssistantOptions().task_after
-
-    @asynccontextmanager
-    async def assistant(self) -> AsyncGenerator[Assistant]:
-        """The assistant for one order."""
-        opened = await self._current()
-        opened.orders += 1
-        try:
-            yield opened.assistant
-        finally:
-            opened.orders -= 1
-            self._close_beside(opened)
-
-    async def close(self) -> None:
-        """Close everything without waiting for running orders."""
-        if self._sweeping is not None:
-            await self._sweeping
-        if self._closing:
-            await asyncio.wait(self._closing)
-        if self._newest is not None:
-            await self._newest.assistant.close()
-            self._newest = None
-
-    def _close_beside(self, opened: _OpenAssistant) -> None:
-        """Close an assistant of an older config in the background, once it has no orders."""
-        if opened.retired and opened.orders == 0:
-            task = asyncio.get_running_loop().create_task(opened.assistant.close())
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
-
-    @cached_property
-    def _files(self) -> tuple[Path, ...]:
-        """What an assistant is opened with: when one of them changes, the next one is."""
-        places = settings()
-        return config_file(places), places.config / ".env"
-
-    async def _current(self) -> _OpenAssistant:
-        seen = tuple(map(_stamp, self._files))
-        if self._newest is None:
-            self._sweeping = asyncio.get_running_loop().create_task(asyncio.to_thread(sweep))
-        if self._newest is None or seen != self._seen:
-            opened = _OpenAssistant(read_config(settings()))
-            retired, self._newest, self._seen = self._newest, opened, seen
-            if retired is not None:
-                retired.retired = True
-                self._close_beside(retired)
-        return self._newest
-
-
-def _stamp(file: Path) -> tuple[int, int] | None:
-    """Enough of a file to see that it is another one."""
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
-
-
 log = logging.getLogger("clawkit.assistant")
 META_STRUCTURED = "clawkit/structured"
 
@@ -349,14 +254,15 @@ async def take_order(
         else:
             order = read_order(brand, arguments)
         order = of_caller(order, context.principal)
-        options = await reloading.options()
-        carry_out = partial(_carry_out, brand, reloading)
-        # A client that knows tasks has a better way to wait.
-        keeps = options.keep_running and context.task_id is None
-        if keeps or answerable(context):
-            options = options if keeps else replace(options, keep_running=False)
-            return await deferred.answer(order, context, options, carry_out)
-        return await carry_out(OrderRun(order, context))
+        with reloading.assistant() as assistant:
+            options = assistant.config.assistant
+            carry_out = partial(_carry_out, brand, reloading, assistant)
+            # A client that knows tasks has a better way to wait.
+            keeps = options.keep_running and context.task_id is None
+            if keeps or answerable(context):
+                options = options if keeps else replace(options, keep_running=False)
+                return await deferred.answer(order, context, options, carry_out)
+            return await carry_out(OrderRun(order, context))
     except Exception as error:  # noqa: BLE001 - logged and told
         return failure(explain_failure(error))
 
@@ -376,26 +282,26 @@ def answerable(context: Context) -> frozenset[str]:
     return frozenset(kind for kind in ("elicitation", "sampling") if context.can(kind))
 
 
-async def _carry_out(brand: Brand, reloading: ReloadingAssistant, run: OrderRun) -> dict[str, Any]:
+async def _carry_out(
+    brand: Brand, reloading: ReloadingAssistant, assistant: Assistant, run: OrderRun
+) -> dict[str, Any]:
     """Run an order and build its result."""
-    keys: Keys | None = None
     progress: OrderProgress | None = None
-    order, context = run.order, run.context
+    order, context, options = run.order, run.context, assistant.config.assistant
     started = time.monotonic()
     try:
         _log_order(order)
         if context.task_id is not None:
             note_session(context.task_id, order.session_key)
-        async with reloading.assistant() as assistant:
-            keys = assistant.keys
-            options = assistant.config.assistant
+        with reloading.assistant(assistant):
             async with OrderProgress(run, options) as progress:
                 reply = await assistant.reply(order, progress)
         structured = options.structured or context.meta.get(META_STRUCTURED) is True
         _log_reply(reply, time.monotonic() - started)
         return progress.result(reply, with_media=brand.with_media, structured=structured)
     except Exception as error:  # noqa: BLE001 - logged and told
-        return failure(explain_failure(error, keys), progress.notices if progress else ())
+        notices = progress.notices if progress else ()
+        return failure(explain_failure(error, assistant.keys), notices)
 
 
 def failure(text: str, notices: Iterable[str] = ()) -> dict[str, Any]:

@@ -1,6 +1,4 @@
-"""The Assistant, and how it answers one message: it waits for the session's turn, runs a command or
-recalls, prompts the model and runs its tools in a loop, picks files to send, and saves.
-"""
+"""How one message is answered: recall, prompt, the model and its tools in a loop, files to send."""
 
 from __future__ import annotations
 
@@ -15,30 +13,25 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from clawkit.assistant.api_keys import Keys
-from clawkit.assistant.callbacks import AssistantReply, Callbacks, MessageContext, Origin
-from clawkit.assistant.chat_commands import mistyped_command, parse_command, run_command
+from clawkit.assistant.callbacks import AssistantReply, Callbacks, MessageContext
+from clawkit.assistant.chat_commands import mistyped_command
 from clawkit.assistant.compaction import fit
-from clawkit.assistant.config import Config
 from clawkit.assistant.media.call_folder import CallFolder
 from clawkit.assistant.media.outbound import SEND_FILE, FileOutbox, Outgoing, Picked
 from clawkit.assistant.memory.backend import SEARCH_HISTORY, TurnMessage
-from clawkit.assistant.memory.long_term import LongTermMemory
-from clawkit.assistant.model_choice import ChosenModel, choose, open_model
 from clawkit.assistant.prompt import system_prompt
 from clawkit.assistant.redaction import explain_failure
-from clawkit.assistant.sessions.async_store import AsyncSessionStore, Turn
+from clawkit.assistant.sessions.async_store import Turn
 from clawkit.assistant.sessions.records import SessionHistory
 from clawkit.assistant.summaries import compacted
 from clawkit.assistant.toolbox.tool_source import CallResult
-from clawkit.errors import ContextTooLongError, ModelError, StoreError, ToolTimeoutError
+from clawkit.errors import ContextTooLongError, StoreError, ToolTimeoutError
 from clawkit.models.messages import unanswered, unknown_outcome, unreadable
 from clawkit.models.protocol import (
     Called,
     File,
     Finished,
     Message,
-    Model,
     Part,
     Prompt,
     StopReason,
@@ -55,10 +48,7 @@ from clawkit.models.protocol import (
 from clawkit.models.retries import answer
 
 if TYPE_CHECKING:
-    from clawkit.assistant.media.transcription import Transcriber
-    from clawkit.assistant.toolbox.toolbox import Toolbox
-
-__all__ = ["Assistant", "AssistantReply", "Callbacks", "MessageContext", "Origin", "get_reply"]
+    from clawkit.assistant.assistant import Assistant
 
 log = logging.getLogger("clawkit.assistant")
 
@@ -81,116 +71,6 @@ def _is_worth_keeping(text: str) -> bool:
     from clawkit.assistant.offline.calculator import compute
 
     return compute(text) is None and not mistyped_command(text)
-
-
-async def get_reply(
-    config: Config, context: MessageContext, callbacks: Callbacks
-) -> AssistantReply:
-    """One reply from an assistant that is opened for it."""
-    async with Assistant(config) as assistant:
-        return await assistant.reply(context, callbacks)
-
-
-class Assistant:
-    """Holds what replies share: sessions, models, tools. Each is opened when first needed."""
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        self.keys = Keys(config)
-        self.sessions = AsyncSessionStore(config.store_file)
-        self._models: dict[str, Model] = {}
-        self._choices: dict[str, tuple[ChosenModel, ...]] = {}
-
-    async def __aenter__(self) -> Assistant:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Stop the servers it started; close connections and files."""
-        if "toolbox" in self.__dict__:
-            await self.toolbox.close()
-        for model in self._models.values():
-            await model.close()
-        if "long_term" in self.__dict__:
-            await self.long_term.close()
-        await self.sessions.close()
-
-    @cached_property
-    def toolbox(self) -> Toolbox:
-        from clawkit.assistant.toolbox.toolbox import Toolbox
-
-        return Toolbox(self.config, self.keys)
-
-    @cached_property
-    def long_term(self) -> LongTermMemory:
-        """What it remembers beyond one session."""
-        return LongTermMemory(self.config, self.keys)
-
-    def remembers(self, origin: Origin) -> bool:
-        """Whether messages from there are remembered beyond their session, and recalled.
-
-        An order over MCP sees its own session and nothing else, unless the config shares memory;
-        one over HTTP, where others may ask, never sees more.
-        """
-        options = self.config.memory
-        if origin == "http":
-            return False
-        return options.enabled and (origin != "mcp" or options.share)
-
-    @cached_property
-    def transcriber(self) -> Transcriber | None:
-        if not self.config.transcription.provider:
-            return None
-        from clawkit.assistant.media.transcription import transcriber
-
-        return transcriber(self.config.transcription, self.keys)
-
-    async def reply(self, context: MessageContext, callbacks: Callbacks) -> AssistantReply:
-        """The answer to one message, once it is this message's turn in its session."""
-
-        def waiting(ahead: int) -> None:
-            callbacks.step(f"waiting for {ahead} earlier in this session")
-
-        async with self.sessions.turn(
-            context.session_key, origin=context.origin, named=context.named, on_wait=waiting
-        ) as turn:
-            command = parse_command(context.text)
-            if command is None:
-                return await ReplyPipeline(self, turn, context, callbacks).reply()
-            done = await run_command(command, self, turn, context, callbacks)
-            if isinstance(done, AssistantReply):
-                return done
-            return await ReplyPipeline(self, turn, done, callbacks).reply()
-
-    def choice(self, override: str = "") -> tuple[ChosenModel, ...]:
-        """The model that answers, then those that stand in for it; chosen once, as each is opened
-        once: a changed config or `.env` has an assistant of its own.
-        """
-        if override not in self._choices:
-            self._choices[override] = choose(self.config, self.keys, override)
-        return self._choices[override]
-
-    def models(self, override: str, callbacks: Callbacks, *, alone: bool = False) -> list[Model]:
-        """The models to ask, in order; one that cannot be opened is passed over for the next."""
-        opened: list[Model] = []
-        problems: list[ModelError] = []
-        for chosen in self.choice(override)[: 1 if alone else None]:
-            try:
-                opened.append(self.model(chosen))
-            except ModelError as error:
-                problems.append(error)
-        if not opened:
-            raise problems[0]
-        for problem in problems:
-            callbacks.notice(str(problem))
-        return opened
-
-    def model(self, chosen: ChosenModel) -> Model:
-        if chosen.name not in self._models:
-            self._models[chosen.name] = open_model(chosen, self.config, self.keys)
-        return self._models[chosen.name]
 
 
 class ToolRun:

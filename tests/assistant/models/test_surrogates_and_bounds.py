@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.assistant.assistant import get_reply
 from clawkit.assistant.callbacks import MessageContext
-from clawkit.assistant.reply import get_reply
 from clawkit.errors import ModelError
 from clawkit.models.json_fields import decoded, joined
 from clawkit.models.messages import LONGEST_ARGUMENTS, read_arguments

@@ -162,24 +162,24 @@ class Turn:
         """The model that was chosen for this session, or nothing."""
         return self._ticket.model
 
-    async def history(self, tokens: int) -> SessionHistory:
+    def history(self, tokens: int) -> asyncio.Future[SessionHistory]:
         """The newest messages that fit into so many tokens, oldest first; giants in short."""
         known = self._worker.database.known
-        return await self._read(history, tokens, known, before=self._first)
+        return self._read(history, tokens, known, before=self._first)
 
-    async def message_ranges(self, up_to: int, size: int) -> tuple[MessageRange, ...]:
+    def message_ranges(self, up_to: int, size: int) -> asyncio.Future[tuple[MessageRange, ...]]:
         """What no summary covers up to a message, in pieces of about so many tokens."""
-        return await self._read(message_ranges, min(up_to, self._first - 1), size)
+        return self._read(message_ranges, min(up_to, self._first - 1), size)
 
-    async def read(self, span: MessageRange) -> tuple[Saved, ...]:
+    def read(self, span: MessageRange) -> asyncio.Future[tuple[Saved, ...]]:
         """The messages of a range, as they were said."""
-        return await self._read(read, span)
+        return self._read(read, span)
 
-    async def search(
+    def search(
         self, text: str, limit: int = 5, *, outside: int | None = None
-    ) -> tuple[Saved, ...]:
+    ) -> asyncio.Future[tuple[Saved, ...]]:
         """The messages of this session that match best; `outside`: only those before this one."""
-        return await self._read(search, text, limit, min(outside or LAST, self._first))
+        return self._read(search, text, limit, min(outside or LAST, self._first))
 
     async def info(self) -> SessionInfo:
         """What is known of the session, counted since it last began anew."""
@@ -193,17 +193,17 @@ class Turn:
             ticket.key, ticket.origin, ticket.named, now, now, 0, 0, ticket.model, True, ""
         )
 
-    async def keep(self, messages: Sequence[Message], *, lasting: bool = False) -> None:
+    def keep(self, messages: Sequence[Message], *, lasting: bool = False) -> asyncio.Future[None]:
         """Write down the turn as far as it came: all its messages, of which some may be there.
 
         If `lasting`, it is on the disk before something is done that cannot be undone.
         """
         so_far = tuple(messages)
-        await self._worker.do(lambda database: self._keep(database, so_far, lasting=lasting))
+        return self._worker.do(lambda database: self._keep(database, so_far, lasting=lasting))
 
-    async def save(
+    def save(
         self, messages: Sequence[Message], *, usage: Usage, model: str, reason: str
-    ) -> None:
+    ) -> asyncio.Future[None]:
         """Keep all that was said in the turn, and how it ended."""
         whole = tuple(messages)
         noted = partial(end, usage=usage, model=model, reason=reason)
@@ -213,16 +213,16 @@ class Turn:
             self._ticket.saved = True
             self._first = LAST  # from here on it is what was said before
 
-        await self._worker.do(job)
+        return self._worker.do(job)
 
-    async def discard(self) -> None:
+    def discard(self) -> asyncio.Future[None]:
         """Take back what was kept of the turn: nothing came of it."""
 
         def work(connection: sqlite3.Connection, session: int) -> None:
             message_rows.discard(connection, session, self._ticket.id)
             self._written, self._first = 0, LAST
 
-        await self._write(work)
+        return self._write(work)
 
     def _keep(
         self,
@@ -255,37 +255,37 @@ class Turn:
         if not turn_queue.renew(database, connection, self._ticket):
             self._written, self._first = 0, LAST
 
-    async def compact(self, summary: str, up_to: int) -> None:
+    def compact(self, summary: str, up_to: int) -> asyncio.Future[None]:
         """Let a summary stand in history for the messages up to and with `up_to`."""
-        await self._write(compact, summary, min(up_to, self._first - 1))
+        return self._write(compact, summary, min(up_to, self._first - 1))
 
-    async def reset(self) -> int:
+    def reset(self) -> asyncio.Future[int]:
         """Leave everything behind that was said; gives how many messages that is."""
-        return await self._write(reset)
+        return self._write(reset)
 
     async def choose_model(self, model: str) -> None:
         """Let another model answer in this session from now on; `""` for the usual one."""
         await self._write(choose_model, model)
         self._ticket.model = model
 
-    async def _read(
+    def _read(
         self,
         work: Callable[Concatenate[sqlite3.Connection, int, P], T],
         *arguments: P.args,
         **options: P.kwargs,
-    ) -> T:
+    ) -> asyncio.Future[T]:
         def in_session(connection: sqlite3.Connection) -> T:
             session = turn_queue.session_of(connection, self._ticket)
             return work(connection, session, *arguments, **options)
 
-        return await self._worker.read(in_session)
+        return self._worker.read(in_session)
 
-    async def _write(
+    def _write(
         self,
         work: Callable[Concatenate[sqlite3.Connection, int, P], T],
         *arguments: P.args,
         **options: P.kwargs,
-    ) -> T:
+    ) -> asyncio.Future[T]:
         def job(database: SessionDatabase) -> T:
             def in_session(connection: sqlite3.Connection) -> T:
                 self._renew(database, connection)
@@ -293,7 +293,7 @@ class Turn:
 
             return database.write(in_session)
 
-        return await self._worker.do(job)
+        return self._worker.do(job)
 
 
 MOST_IMAGE_BYTES = 20 << 20

@@ -286,7 +286,7 @@ class DatabaseThread:
         self._closed = False
         self._starting = threading.Lock()
 
-    async def do(self, job: Job[T]) -> T:
+    def do(self, job: Job[T]) -> asyncio.Future[T]:
         """The outcome of a job. It is done even if nobody waits for it any more."""
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[T] = loop.create_future()
@@ -302,11 +302,11 @@ class DatabaseThread:
                 loop.call_soon_threadsafe(_settle, outcome, settle, value)
 
         self._put(run)
-        return await outcome
+        return outcome
 
-    async def read(self, work: Work[T]) -> T:
+    def read(self, work: Work[T]) -> asyncio.Future[T]:
         """What `work` finds, all of it at the same moment."""
-        return await self.do(lambda database: database.read(work))
+        return self.do(lambda database: database.read(work))
 
     def do_when_idle(self, job: IdleJob) -> None:
         """Do a job step by step, whenever nobody waits for anything; if it fails, it ends."""
