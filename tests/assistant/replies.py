@@ -73,6 +73,14 @@ class Heard(Callbacks):
         return [value for name, value in self.events if name == kind]
 
 
+async def get_reply(
+    config: Config, context: MessageContext, callbacks: Callbacks
+) -> AssistantReply:
+    """One reply from an assistant that is opened for it."""
+    async with Assistant(config) as assistant:
+        return await assistant.reply(context, callbacks)
+
+
 async def say(
     assistant: Assistant, text: str, key: str = "k", heard: Callbacks | None = None, **more: Any
 ) -> AssistantReply:

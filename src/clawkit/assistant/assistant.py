@@ -30,14 +30,6 @@ if TYPE_CHECKING:
     from clawkit.assistant.toolbox.toolbox import Toolbox
 
 
-async def get_reply(
-    config: Config, context: MessageContext, callbacks: Callbacks
-) -> AssistantReply:
-    """One reply from an assistant that is opened for it."""
-    async with Assistant(config) as assistant:
-        return await assistant.reply(context, callbacks)
-
-
 class Assistant:
     """Holds what replies share: sessions, models, tools. Each is opened when first needed."""
 
