@@ -177,8 +177,8 @@ class ReplyPipeline:
         with self._cleanup:
             exchange = LoopState(await self._message())
             try:
-                await self._turn.keep(exchange.new)
-                await self._in_time(exchange)
+                kept = self._turn.keep(exchange.new)
+                await self._in_time(exchange, kept)
             except asyncio.CancelledError:
                 await self._save(exchange, exchange.stopped("cancelled"), "cancelled")
                 raise
@@ -288,12 +288,12 @@ class ReplyPipeline:
             text += more
         return text
 
-    async def _in_time(self, exchange: LoopState) -> None:
+    async def _in_time(self, exchange: LoopState, kept: asyncio.Future[None]) -> None:
         seconds = self._config.assistant.timeout
         limit = asyncio.timeout(seconds)
         try:
             async with limit:
-                await self._converse(exchange)
+                await self._converse(exchange, kept)
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -301,13 +301,15 @@ class ReplyPipeline:
                 f"no answer after {seconds:g} s; raise `timeout` under [assistant] in the config"
             ) from None
 
-    async def _converse(self, exchange: LoopState) -> None:
-        """Ask with as much of the conversation as fits; with less if that is too long."""
+    async def _converse(self, exchange: LoopState, kept: asyncio.Future[None]) -> None:
+        """Ask, once the message is kept, with as much of the conversation as fits; with less if
+        that is too long.
+        """
         specs = await self._specs()
         exchange.room = self._room(specs)
         specs = await self._with_passages(exchange, specs)
         window = min(exchange.room, self._config.model.context or WINDOW)
-        history = await self._turn.history(2 * window)
+        _, history = await asyncio.gather(kept, self._turn.history(2 * window))
         for left in reversed(range(_ATTEMPTS)):
             history, messages = await self._fitted(exchange, history, window)
             prompt = await self._prompt(history, messages, specs)

@@ -164,8 +164,12 @@ class Turn:
 
     def history(self, tokens: int) -> asyncio.Future[SessionHistory]:
         """The newest messages that fit into so many tokens, oldest first; giants in short."""
-        known = self._worker.database.known
-        return self._read(history, tokens, known, before=self._first)
+
+        def work(connection: sqlite3.Connection, session: int) -> SessionHistory:
+            known = self._worker.database.known
+            return history(connection, session, tokens, known, before=self._first)
+
+        return self._read(work)
 
     def message_ranges(self, up_to: int, size: int) -> asyncio.Future[tuple[MessageRange, ...]]:
         """What no summary covers up to a message, in pieces of about so many tokens."""
