@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from clawkit.assistant.memory.long_term import TurnMessage
+from clawkit.assistant.memory.backend import TurnMessage
 from clawkit.assistant.memory.remote_backend import RemoteMemory
 from clawkit.errors import BeingError
 from clawkit.memory.remote_being import RemoteBeing

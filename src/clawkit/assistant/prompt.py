@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from clawkit.models.protocol import Message, Text
 
 if TYPE_CHECKING:
-    from clawkit.assistant.memory.long_term import RecalledMemory
+    from clawkit.assistant.memory.backend import RecalledMemory
     from clawkit.assistant.sessions.records import Saved
 
 DEFAULT_INSTRUCTIONS = """You are a personal assistant. People and other programs send you \

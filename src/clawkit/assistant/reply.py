@@ -18,7 +18,7 @@ from clawkit.assistant.chat_commands import mistyped_command
 from clawkit.assistant.compaction import fit
 from clawkit.assistant.media.call_folder import CallFolder
 from clawkit.assistant.media.outbound import SEND_FILE, FileOutbox, Outgoing, Picked
-from clawkit.assistant.memory.long_term import SEARCH_HISTORY, TurnMessage
+from clawkit.assistant.memory.backend import SEARCH_HISTORY, TurnMessage
 from clawkit.assistant.prompt import system_prompt
 from clawkit.assistant.redaction import explain_failure
 from clawkit.assistant.sessions.async_store import Turn

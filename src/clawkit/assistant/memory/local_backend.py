@@ -7,7 +7,7 @@ import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from clawkit.assistant.memory.long_term import RecalledMemory, TurnMessage
+from clawkit.assistant.memory.backend import RecalledMemory, TurnMessage
 from clawkit.assistant.offline.statements import is_everything, is_taken_back
 from clawkit.errors import ClawError, QuotaError
 from clawkit.memory.being_store import BeingStore

@@ -1,5 +1,4 @@
-"""Long-term memory: what a turn needs from a Being. It runs in threads, and no answer fails for
-want of it.
+"""Long-term memory for one turn: runs in threads, and an answer never fails because of it.
 
 A memory that cannot be reached, or takes too long, is told as a problem; the answer comes without.
 """
@@ -12,79 +11,18 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import Struct
-
+from clawkit.assistant.memory.backend import MOST_FOUND, MemoryBackend, RecalledMemory, TurnMessage
 from clawkit.assistant.toolbox.tool_source import CallResult, own_result
 from clawkit.errors import ClawError, QuotaError, ToolExecutionError
-from clawkit.models.protocol import ToolCall, ToolSpec
+from clawkit.models.protocol import ToolCall
 from clawkit.settings import seconds_in
 from clawkit.wire.threads import Workers
 
 if TYPE_CHECKING:
     from clawkit.assistant.api_keys import Keys
     from clawkit.assistant.config import Config
-
-MOST_FOUND = 50
-
-SEARCH_HISTORY = ToolSpec(
-    "search_history",
-    "Search past conversations with this person by keyword and date.",
-    {
-        "type": "object",
-        "properties": {
-            "query": {"type": "string", "description": "A part of what was said"},
-            "date_from": {"type": "string", "description": "First day, YYYY-MM-DD"},
-            "date_to": {"type": "string", "description": "Last day, YYYY-MM-DD"},
-            "limit": {"type": "integer", "minimum": 1, "maximum": MOST_FOUND},
-        },
-    },
-)
-"""The tool by which the model looks into past conversations."""
-
-
-class RecalledMemory(Struct, frozen=True):
-    """One memory for a prompt: its text, and whether the person said it in these words."""
-
-    text: str
-    own_words: bool = False
-
-
-class TurnMessage(Struct, frozen=True):
-    """One message of a turn, to be kept."""
-
-    role: str
-    text: str
-    at: float
-
-
-class MemoryBackend(Protocol):
-    """A Being as the assistant sees it, local or remote. Called from worker threads."""
-
-    def recall(self, text: str, session: str) -> tuple[RecalledMemory, ...]:
-        """Recall memories for a message, oldest first, without those of its own session."""
-        ...
-
-    def keep(self, said: tuple[TurnMessage, ...], session: str) -> str:
-        """Remember a turn: its messages as history, what it tells as memories.
-
-        Gives what the person has to know about it, such as that a password was left out.
-        """
-        ...
-
-    def forget(self, named: str) -> str:
-        """Take back what a person clearly names; says what, or why not, or nothing."""
-        ...
-
-    def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:
-        """Past messages that contain a text, as lines."""
-        ...
-
-    def close(self) -> None:
-        """Do what is due at the end of the sessions, such as a patrol, and close."""
-        ...
-
 
 T = TypeVar("T")
 Work = Callable[[MemoryBackend], T]

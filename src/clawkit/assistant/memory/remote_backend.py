@@ -6,7 +6,7 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any
 
-from clawkit.assistant.memory.long_term import RecalledMemory, TurnMessage
+from clawkit.assistant.memory.backend import RecalledMemory, TurnMessage
 from clawkit.errors import SettingsError
 from clawkit.memory.remote_being import RemoteBeing
 from clawkit.system.addresses import check_address
