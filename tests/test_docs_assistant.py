@@ -25,7 +25,7 @@ from clawkit.assistant.media.pdf_child import PdfLimits
 from clawkit.assistant.media.transcription import transcriber
 from clawkit.assistant.model_choice import DEFAULT_MODELS, choose, known_providers, open_model
 from clawkit.assistant.reply import WINDOW
-from clawkit.assistant.sessions.queries import DAYS
+from clawkit.assistant.sessions.session_rows import DAYS
 from clawkit.assistant.sessions.turn_queue import LONGEST_KEY
 from clawkit.models.protocol import Message, Prompt, Text, TextDelta
 from clawkit.settings import Settings

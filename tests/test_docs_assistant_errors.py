@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from clawkit.assistant.api_keys import Keys
+from clawkit.assistant.assistant import Assistant
 from clawkit.assistant.callbacks import Callbacks, MessageContext
 from clawkit.assistant.config import Config
 from clawkit.assistant.media.inbound import receive
 from clawkit.assistant.model_choice import choose, open_model
-from clawkit.assistant.reply import Assistant
 from clawkit.errors import ClawError
 from tests.assistant.providers.scripted import Call, Cut, Hang, Say, Status, scripted_openai
 from tests.assistant.replies import config_of

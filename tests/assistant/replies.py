@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from clawkit.assistant.assistant import Assistant
 from clawkit.assistant.callbacks import AssistantReply, Callbacks, MessageContext
 from clawkit.assistant.config import Config, parse_config
-from clawkit.assistant.reply import Assistant
 from clawkit.assistant.toolbox.tool_source import CallResult
 from clawkit.models.protocol import ToolCall
 from clawkit.settings import Settings
@@ -71,6 +71,14 @@ class Heard(Callbacks):
 
     def of(self, kind: str) -> list[Any]:
         return [value for name, value in self.events if name == kind]
+
+
+async def get_reply(
+    config: Config, context: MessageContext, callbacks: Callbacks
+) -> AssistantReply:
+    """One reply from an assistant that is opened for it."""
+    async with Assistant(config) as assistant:
+        return await assistant.reply(context, callbacks)
 
 
 async def say(

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from clawkit.assistant.callbacks import LONGEST_TOOL_TEXT, AssistantReply, CollectedReply, combine
+from clawkit.assistant.callbacks import AssistantReply, combine
 from clawkit.assistant.media.outbound import Outgoing
+from clawkit.assistant.order import LONGEST_TOOL_TEXT, CollectedReply
 from clawkit.assistant.toolbox.tool_source import CallResult
 from clawkit.models.protocol import Text, ToolCall, ToolOutcome, Usage
 

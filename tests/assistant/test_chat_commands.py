@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.reply import Assistant
+from clawkit.assistant.assistant import Assistant
 from clawkit.errors import NoSuchModelError
 from tests.assistant.providers.steps import Say
 from tests.assistant.replies import config_of, say, scripted

@@ -4,10 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.assistant import token_estimate
 from clawkit.assistant.compaction import cut_down, fit, shorten
 from clawkit.errors import ContextTooLongError
-from clawkit.models.protocol import Image, Message, Text, ToolCall, ToolOutcome
+from clawkit.models.protocol import (
+    IMAGE_TOKENS,
+    Image,
+    Message,
+    Text,
+    ToolCall,
+    ToolOutcome,
+    message_tokens,
+    messages_tokens,
+)
 from tests.assistant.offline_corpus import assistant, user
 
 
@@ -80,7 +88,7 @@ def test_results_of_the_last_two_turns_are_not_cut_while_turns_can_be_left_out()
 
 def test_old_pictures_become_their_names_before_turns_are_left_out() -> None:
     messages = [*picture(1), *picture(2), *picture(3), user("and now?")]
-    fitted = fit(messages, 2 * token_estimate.IMAGE + 200)
+    fitted = fit(messages, 2 * IMAGE_TOKENS + 200)
     assert Text("[image picture1.png, shown earlier]") in fitted.messages[0].parts
     assert fitted.messages[2:] == tuple(messages[2:])
     assert fitted.trimmed == 1
@@ -89,7 +97,7 @@ def test_old_pictures_become_their_names_before_turns_are_left_out() -> None:
 
 def test_the_pictures_of_the_last_message_are_never_replaced() -> None:
     messages = [*picture(1), *picture(2)[:1]]
-    fitted = fit(messages, token_estimate.IMAGE + 200)
+    fitted = fit(messages, IMAGE_TOKENS + 200)
     assert fitted.messages[-1] == messages[-1]
 
 
@@ -107,14 +115,14 @@ def test_one_giant_result_does_not_push_the_conversation_out() -> None:
     fitted = fit(messages, 8000)
     assert fitted.needs_summary_of == ()
     assert fitted.trimmed == 1
-    assert token_estimate.of_messages(fitted.messages) <= 8000
+    assert messages_tokens(fitted.messages) <= 8000
 
 
 def test_a_long_turn_of_many_results_still_fits() -> None:
     turn = [message for n in range(25) for message in step(n, 30_000)[1:3]]
     messages = [*step(99, 100), user("do it all"), *turn]
     fitted = fit(messages, 4000)
-    assert token_estimate.of_messages(fitted.messages) <= 4000
+    assert messages_tokens(fitted.messages) <= 4000
     assert is_paired(fitted.messages)
     assert fitted.messages[0] == user("do it all")
 
@@ -152,11 +160,11 @@ def test_a_message_is_cut_down_with_all_its_parts() -> None:
     pictures = tuple(picture(n)[0].parts[1] for n in range(20))
     message = Message("user", (Text("head " + "x" * 90_000 + " tail"), *pictures))
     cut = cut_down(message, 2000)
-    assert token_estimate.of_message(cut) <= 4000
+    assert message_tokens(cut) <= 4000
     assert [type(part) for part in cut.parts] == [Text] * 21
     assert cut.parts[1] == Text("[image picture0.png, shown earlier]")
     calls = Message("assistant", tuple(written(n, 9000)[0].parts[0] for n in range(5)))
-    assert token_estimate.of_message(cut_down(calls, 2000)) <= 4000
+    assert message_tokens(cut_down(calls, 2000)) <= 4000
 
 
 def test_a_message_that_is_too_long_by_itself_says_what_to_do() -> None:
@@ -191,7 +199,7 @@ def test_whatever_it_is_it_fits_in_order_in_pairs_with_the_last_message_whole(
 ) -> None:
     messages = [*(message for turn in turns for message in turn), user("and now?")]
     fitted = fit(messages, budget)
-    assert token_estimate.of_messages(fitted.messages) <= budget
+    assert messages_tokens(fitted.messages) <= budget
     assert fitted.messages[-1] == messages[-1]
     assert is_paired(fitted.messages)
     left = len(fitted.needs_summary_of)

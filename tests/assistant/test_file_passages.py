@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from clawkit.assistant import token_estimate
 from clawkit.assistant.file_passages import passages, shown_in_part
-from clawkit.models.protocol import Message, Text
+from clawkit.models.protocol import Message, Text, count_tokens
 from tests.assistant.orders import assistant, order, text_of, write_config
 from tests.assistant.providers.scripted import Call, Say, scripted_anthropic
 from tests.assistant.replies import provider_config
@@ -39,7 +38,7 @@ def test_passages_are_what_is_asked_about_in_the_texts_order() -> None:
     assert NEEDLE in found
     assert found.startswith("0000000 the pump")
     assert "characters left out …]" in found
-    assert token_estimate.count(found) < 2200
+    assert count_tokens(found) < 2200
     both = passages(text, "What of Olaf's key, and the gearbox?", 3000)
     assert both.index(LOST) < both.index(NEEDLE)
 
@@ -55,7 +54,7 @@ def test_where_nothing_is_asked_about_they_are_from_all_over_the_text() -> None:
 @pytest.mark.parametrize("text", ["", "x", "x" * 5000, "ü" * 5000, "天気" * 3000, "\n" * 9000])
 def test_any_text_gives_passages_within_the_room(text: str) -> None:
     found = passages(text, "天気 x", 500)
-    assert token_estimate.count(found) <= 600
+    assert count_tokens(found) <= 600
 
 
 def test_what_the_person_wrote_is_never_cut() -> None:

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from clawkit.assistant import reply as reply_module
+from clawkit.assistant.assistant import Assistant
 from clawkit.assistant.callbacks import MessageContext, combine
 from clawkit.assistant.media.call_folder import CallFolder
 from clawkit.assistant.media.inbound import receive
 from clawkit.assistant.media.outbound import FileOutbox
 from clawkit.assistant.prompt import system_prompt
-from clawkit.assistant.reply import Assistant, get_reply
 from clawkit.errors import NoSuchModelError
 from clawkit.models.protocol import ToolCall
 from tests.assistant.media.samples import item, png
 from tests.assistant.providers.steps import Call, Hang, Reply, Say, Step
-from tests.assistant.replies import Heard, config_of, say, scripted
+from tests.assistant.replies import Heard, config_of, get_reply, say, scripted
 
 
 async def test_an_answer_in_very_many_pieces_is_whole(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clawkit.assistant.reply import WINDOW, Assistant
+from clawkit.assistant.assistant import Assistant
+from clawkit.assistant.reply import WINDOW
 from tests.assistant.providers.steps import Request, Say, Step
 from tests.assistant.replies import Heard, config_of, say, scripted
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.assistant.assistant import Assistant
 from clawkit.assistant.memory import long_term
-from clawkit.assistant.reply import Assistant
 from clawkit.memory.being_store import BeingStore, Quota, set_quota
 from clawkit.memory.records import Scene
 from clawkit.memory.tokens import Caller

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.assistant import token_estimate
 from clawkit.assistant.offline.model import INTRODUCTION, NOT_FOUND, Offline, answer_to
 from clawkit.assistant.offline.statements import Statement, to_reader, told
 from clawkit.assistant.prompt import EARLIER, FORGOTTEN, ONLY_HERE, REMEMBERED
@@ -18,6 +17,8 @@ from clawkit.models.protocol import (
     TextDelta,
     ToolCall,
     ToolOutcome,
+    count_tokens,
+    prompt_tokens,
 )
 from tests.assistant.offline_corpus import assistant, user
 
@@ -542,11 +543,11 @@ async def test_it_says_its_answer_in_one_piece_and_counts() -> None:
     prompt = Prompt("Be kind.", (user("My favorite color is blue."), assistant("Ok."), user("Hi")))
     events = [event async for event in model.stream(prompt)]
     assert events[:-1] == [TextDelta(answer_to(prompt))]
-    output = token_estimate.count(answer_to(prompt))
+    output = count_tokens(answer_to(prompt))
     last = events[-1]
     assert isinstance(last, Finished)
     assert (last.reason, last.model) == ("end", "offline")
-    assert (last.usage.input, last.usage.output) == (token_estimate.of_prompt(prompt), output)
+    assert (last.usage.input, last.usage.output) == (prompt_tokens(prompt), output)
     assert (model.name, model.context) == ("offline", 1_000_000)
     await model.close()
 

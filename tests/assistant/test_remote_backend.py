@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.assistant.assistant import Assistant
 from clawkit.assistant.memory import long_term
-from clawkit.assistant.reply import Assistant
 from tests.assistant.providers.scripted import Call, Say
 from tests.assistant.replies import Heard, say, scripted
 from tests.memory.http.being_store import store_at

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from clawkit.assistant import reply as reply_module
+from clawkit.assistant.assistant import Assistant
 from clawkit.assistant.callbacks import MessageContext
 from clawkit.assistant.media.inbound import receive
-from clawkit.assistant.reply import Assistant, get_reply
 from clawkit.assistant.sessions.message_rows import StoredFile
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.errors import (
@@ -27,7 +27,15 @@ from clawkit.errors import (
 )
 from tests.assistant.garden import PNG, TOOLS
 from tests.assistant.providers.steps import Call, Cut, Hang, Request, Say, Status, Step
-from tests.assistant.replies import Heard, config_of, provider_config, say, scripted, until
+from tests.assistant.replies import (
+    Heard,
+    config_of,
+    get_reply,
+    provider_config,
+    say,
+    scripted,
+    until,
+)
 
 PNG_64 = b64encode(PNG).decode()
 

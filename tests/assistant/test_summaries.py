@@ -6,14 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant import summaries, token_estimate
+from clawkit.assistant import summaries
+from clawkit.assistant.assistant import Assistant
 from clawkit.assistant.offline.model import answer_to
 from clawkit.assistant.prompt import EARLIER
-from clawkit.assistant.reply import Assistant
 from clawkit.assistant.sessions.async_store import Turn
 from clawkit.assistant.summaries import INSTRUCTION, compacted, summarise, summarise_without_model
 from clawkit.errors import ModelError, ProviderDownError
-from clawkit.models.protocol import Event, Finished, Prompt, StopReason, Text, TextDelta, Usage
+from clawkit.models.protocol import (
+    Event,
+    Finished,
+    Prompt,
+    StopReason,
+    Text,
+    TextDelta,
+    Usage,
+    count_tokens,
+    messages_tokens,
+    prompt_tokens,
+)
 from tests.assistant.offline_corpus import CORPUS, Planted, assistant, user
 from tests.assistant.providers.steps import Say
 from tests.assistant.replies import say as reply_to
@@ -93,7 +104,7 @@ async def test_a_conversation_larger_than_the_model_is_summarised_in_pieces() ->
     assert summary.text == "- last"
     assert len(model.prompts) >= 3
     assert "- first" in asked(model.prompts[1])
-    assert all(token_estimate.of_prompt(prompt) + 800 <= 4000 for prompt in model.prompts)
+    assert all(prompt_tokens(prompt) + 800 <= 4000 for prompt in model.prompts)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +132,7 @@ async def test_a_summary_that_is_far_too_long_is_picked_from() -> None:
     chatter = "".join(f"- Assistant: well, that is that {n}\n" for n in range(500))
     model = Scripted(f"- User: My cat is called Miso\n{chatter}")
     summary = (await summarise(model, "", [user("hm")], max_tokens=100)).text
-    assert token_estimate.count(summary) <= 100
+    assert count_tokens(summary) <= 100
     assert "Miso" in summary
 
 
@@ -216,9 +227,9 @@ async def test_after_a_giant_message_the_conversation_is_still_there(tmp_path: P
 
 @pytest.mark.parametrize("planted", CORPUS, ids=lambda planted: planted.name)
 def test_facts_survive_the_mechanical_summary_at_a_tenth_of_the_size(planted: Planted) -> None:
-    room = token_estimate.of_messages(planted.messages) // 10
+    room = messages_tokens(planted.messages) // 10
     summary = summarise_without_model("", planted.messages, room)
-    assert token_estimate.count(summary) <= room
+    assert count_tokens(summary) <= room
     assert [fact for fact in planted.facts if fact not in summary] == []
     assert [word for word in planted.gone if word in summary] == []
     assert summary == summarise_without_model("", planted.messages, room)
@@ -226,7 +237,7 @@ def test_facts_survive_the_mechanical_summary_at_a_tenth_of_the_size(planted: Pl
 
 @pytest.mark.parametrize("planted", CORPUS, ids=lambda planted: planted.name)
 def test_facts_survive_being_summarised_over_and_over(planted: Planted) -> None:
-    room = token_estimate.of_messages(planted.messages) // 10
+    room = messages_tokens(planted.messages) // 10
     summary = ""
     for start in range(0, len(planted.messages), 8):
         summary = summarise_without_model(summary, planted.messages[start : start + 8], room)
@@ -244,7 +255,7 @@ def test_the_newest_stay_when_not_all_fits() -> None:
     summary = summarise_without_model("", told, 100)
     assert "hall 99" in summary
     assert "hall 0." not in summary
-    assert token_estimate.count(summary) <= 100
+    assert count_tokens(summary) <= 100
 
 
 def test_a_question_the_assistant_put_last_is_open() -> None:

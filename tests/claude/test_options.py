@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 
 from clawkit import SdkMcpServer
-from clawkit.claude.arguments import command_line, initialize_fields
 from clawkit.claude.callbacks import Hooks
 from clawkit.claude.client import ClaudeClient
 from clawkit.claude.confinement import settings_of
-from clawkit.claude.options import ClaudeAgentOptions, McpServerConfig
+from clawkit.claude.options import (
+    ClaudeAgentOptions,
+    McpServerConfig,
+    command_line,
+    initialize_fields,
+)
 from clawkit.claude.permissions import HookInput, HookMatcher, ToolRequest
 from clawkit.errors import SettingsError
 

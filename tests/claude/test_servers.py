@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from clawkit import SdkMcpServerImpl
-from clawkit.claude.arguments import mcp_config_of
 from clawkit.claude.options import (
     ClaudeAgentOptions,
     McpServerConfig,
+    mcp_config_of,
     read_mcp_json,
     write_mcp_json,
 )

@@ -1,4 +1,4 @@
-"""Types of a reply: the message, the callbacks on the way, the answer combined from its parts."""
+"""Types of a reply: the message, the callbacks on the way, the answer; and parts of it combined."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
 from clawkit.assistant.media.inbound import Attachment
-from clawkit.assistant.media.outbound import Outgoing, to_blocks
+from clawkit.assistant.media.outbound import Outgoing
 from clawkit.assistant.toolbox.tool_source import CallResult
 from clawkit.errors import MissingCapabilityError
 from clawkit.models.protocol import StopReason, ToolCall, Usage
@@ -97,64 +97,9 @@ class AssistantReply(Struct, frozen=True):
     problem: str = ""
 
 
-LONGEST_TOOL_TEXT = 4000
-MOST_NOTICES = 50
 _LOOKS = 20
 """Occurrences to check at most, so that a hostile text cannot make the search endless."""
 _SPACES = re.compile(r"\s+")
-
-
-class CollectedReply(Callbacks):
-    """Keeps the parts in the order in which they came."""
-
-    def __init__(self, *, show_tools: bool = True) -> None:
-        self._parts: list[str] = []
-        self._notices: dict[str, None] = {}
-        self._show_tools = show_tools
-
-    def take_back(self) -> bool:
-        return True
-
-    def block(self, text: str) -> None:
-        self._parts.append(text)
-
-    def tool_ended(self, call: ToolCall, result: CallResult) -> None:
-        if self._show_tools and not result.outcome.is_error:
-            self._parts.append(_shortened(call.name, result.text))
-
-    def notice(self, text: str) -> None:
-        if len(self._notices) < MOST_NOTICES:
-            self._notices[text] = None
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        return tuple(self._notices)
-
-    def result(
-        self, reply: AssistantReply, *, with_media: bool, structured: bool
-    ) -> dict[str, Any]:
-        """The result of the call, with everything that had to be left out said in the text."""
-        omissions = [*self._notices, *reply.omissions]
-        if reply.media and not with_media:
-            names = ", ".join(item.name for item in reply.media)
-            omissions.append(f"{names} left out: answers of this tool are text only")
-        notes = [f"[{one}]" for one in omissions]
-        if reply.problem:
-            notes.append(f"Error: {reply.problem}")
-        text = "\n\n".join(filter(None, (combine(self._parts, reply.text), *notes)))
-        content: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
-        if reply.media and with_media:
-            content += to_blocks(reply.media)
-        result: dict[str, Any] = {"content": content, "isError": bool(reply.problem)}
-        if structured:
-            result["structuredContent"] = {
-                "sessionKey": reply.session_key,
-                "model": reply.model,
-                "usage": to_builtins(reply.usage),
-                "stopReason": reply.reason,
-                **({"notices": list(self._notices)} if self._notices else {}),
-            }
-        return result
 
 
 def combine(parts: Sequence[str], answer: str) -> str:
@@ -192,11 +137,3 @@ def _repeats(other: str, part: str) -> bool:
 def _in_word(text: str, place: int) -> bool:
     """Whether a cut at `place` would go through a word."""
     return 0 < place < len(text) and text[place - 1].isalnum() and text[place].isalnum()
-
-
-def _shortened(name: str, text: str) -> str:
-    text = text.strip()
-    if len(text) <= LONGEST_TOOL_TEXT:
-        return text
-    left_out = len(text) - LONGEST_TOOL_TEXT
-    return f"{text[:LONGEST_TOOL_TEXT]}\n[{left_out} more characters of {name} left out]"

@@ -14,7 +14,7 @@ from clawkit.errors import NoSuchModelError
 from clawkit.models.protocol import Usage
 
 if TYPE_CHECKING:
-    from clawkit.assistant.reply import Assistant
+    from clawkit.assistant.assistant import Assistant
     from clawkit.assistant.sessions.async_store import Turn
 
 Name = Literal["new", "reset", "status", "model", "compact", "help"]

@@ -12,10 +12,18 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from clawkit.assistant import token_estimate
 from clawkit.errors import ContextTooLongError
 from clawkit.models.messages import shown_earlier
-from clawkit.models.protocol import Image, Message, Part, Text, ToolCall, ToolOutcome
+from clawkit.models.protocol import (
+    Image,
+    Message,
+    Part,
+    Text,
+    ToolCall,
+    ToolOutcome,
+    message_tokens,
+    part_tokens,
+)
 
 RECENT = 2
 """Turns whose calls and results are shortened only when nothing else helps."""
@@ -69,7 +77,7 @@ class _Draft:
         self.messages = messages
         self.budget = budget
         self._originals = list(messages)
-        self._sizes = list(map(token_estimate.of_message, messages))
+        self._sizes = list(map(message_tokens, messages))
         self.total = sum(self._sizes)
         self._done = {
             part.call_id
@@ -103,9 +111,7 @@ class _Draft:
         """Cut what tools were given and what they gave, the largest first, until all fits."""
         if self.total <= self.budget:
             return
-        places = [
-            (token_estimate.of_part(part), at, index) for at, index, part in self._calls(before)
-        ]
+        places = [(part_tokens(part), at, index) for at, index, part in self._calls(before)]
         for _, at, index in sorted(places, key=lambda place: (-place[0], place[1], place[2])):
             if self.total <= self.budget:
                 return
@@ -125,7 +131,7 @@ class _Draft:
         if self.total <= self.budget:
             return
         for at, index, part in list(self._calls(len(self.messages))):
-            if token_estimate.of_part(part) > self.budget // 2:
+            if part_tokens(part) > self.budget // 2:
                 self._change(at, index, lambda part: shortened(part, self.budget // 2))
 
     def name_images(self) -> None:
@@ -171,7 +177,7 @@ class _Draft:
             return
         parts = (*message.parts[:index], changed, *message.parts[index + 1 :])
         self.messages[at] = Message(message.role, parts)
-        size = token_estimate.of_message(self.messages[at])
+        size = message_tokens(self.messages[at])
         self.total += size - self._sizes[at]
         self._sizes[at] = size
 
@@ -180,7 +186,7 @@ def cut_down(message: Message, room: int) -> Message:
     """A message that is too large to be said again, in about so many tokens or twice as many."""
     keep = 2 * room // max(1, len(message.parts))  # most characters are half a token or less
     parts = tuple(shortened(part, keep) for part in message.parts)
-    if token_estimate.of_message(Message(message.role, parts)) > 2 * room:
+    if message_tokens(Message(message.role, parts)) > 2 * room:
         parts = tuple(map(_named, parts))
     return Message(message.role, parts)
 
@@ -238,7 +244,7 @@ def _named(part: Part) -> Part:
 
 def _too_long(draft: _Draft, budget: int) -> ContextTooLongError:
     at = draft.last_of_person
-    alone = token_estimate.of_message(draft.messages[at]) if at >= 0 else draft.total
+    alone = message_tokens(draft.messages[at]) if at >= 0 else draft.total
     what = "the message alone is" if alone > budget else "the message and its tool calls are"
     return ContextTooLongError(
         "",

@@ -16,6 +16,7 @@ from collections.abc import Callable, Coroutine
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from clawkit.assistant.order import OrderRun
 from clawkit.errors import ClawError, SessionError, ToolTimeoutError
 from clawkit.wire.input_requests import LIFETIME_SECONDS, InputRequest
 
@@ -29,20 +30,17 @@ MOST_OPEN = 64
 _QUOTED = 80
 
 Result = dict[str, Any]
-CarryOut = Callable[["OrderRun"], Coroutine[Any, Any, Result]]
+CarryOut = Callable[[OrderRun], Coroutine[Any, Any, Result]]
 """Works on an order; what goes wrong is a result too."""
 
 
-class OrderRun:
-    """An order that is worked on. `context` is the call that waits for it, or the last that did."""
+class DeferredRun(OrderRun):
+    """An order that may outlive its call."""
 
     task: asyncio.Task[Result]
 
     def __init__(self, order: MessageContext, context: Context) -> None:
-        self.order = order
-        self.context = context
-        self.doing = ""
-        """The step of it that was told last."""
+        super().__init__(order, context)
         self.waiting = 0
         """How many calls wait for it now."""
         self.is_stopped = False
@@ -145,7 +143,7 @@ class DeferredOrders:
     """The orders of one client whose answers it has not collected yet, the oldest first."""
 
     def __init__(self) -> None:
-        self._open: list[OrderRun] = []
+        self._open: list[DeferredRun] = []
 
     async def answer(
         self,
@@ -170,7 +168,7 @@ class DeferredOrders:
         await _wait(wanted, context, options.answer_within if options.keep_running else None)
         return self._collect(wanted, structured=options.structured)
 
-    def _repeated(self, order: MessageContext) -> OrderRun | None:
+    def _repeated(self, order: MessageContext) -> DeferredRun | None:
         return next((run for run in self._open if run.repeats(order)), None)
 
     def _begin(
@@ -179,9 +177,9 @@ class DeferredOrders:
         context: Context,
         options: AssistantOptions,
         carry_out: CarryOut,
-    ) -> OrderRun:
+    ) -> DeferredRun:
         self._make_room(keep_running=options.keep_running)
-        run = OrderRun(order, context)
+        run = DeferredRun(order, context)
         run.start(carry_out)
         self._open.append(run)
         return run
@@ -199,12 +197,12 @@ class DeferredOrders:
                 "`/stop` under its session key"
             )
 
-    def _earlier(self, run: OrderRun) -> list[OrderRun]:
+    def _earlier(self, run: DeferredRun) -> list[DeferredRun]:
         """What was ordered before under the same key: its answer is brought along."""
         before = self._open[: self._open.index(run)]
         return [one for one in before if one.order.session_key == run.order.session_key]
 
-    def _chosen(self, order: MessageContext) -> list[OrderRun]:
+    def _chosen(self, order: MessageContext) -> list[DeferredRun]:
         """What `/result` and `/stop` are about: this key's orders, or those of the only key."""
         keys = dict.fromkeys(run.order.session_key for run in self._open)
         if not order.named and len(keys) > 1:
@@ -220,7 +218,7 @@ class DeferredOrders:
             )
         return found
 
-    async def _stop(self, chosen: list[OrderRun]) -> Result:
+    async def _stop(self, chosen: list[DeferredRun]) -> Result:
         running = [run for run in chosen if not run.task.done()]
         for run in running:
             run.stop()
@@ -230,7 +228,7 @@ class DeferredOrders:
         how = "Stopped" if running else "It was done already, and its answer is in the session"
         return _result(f"{how}: {', '.join(map(str, chosen))}")
 
-    def _collect(self, wanted: list[OrderRun], *, structured: bool) -> Result:
+    def _collect(self, wanted: list[DeferredRun], *, structured: bool) -> Result:
         """The answers that are there, and for the newest order at least where it is."""
         done = [run for run in wanted if run.task.done()]
         self._close(done)
@@ -241,11 +239,11 @@ class DeferredOrders:
         content = [block for run in done for block in _introduced(run)]
         return {**last, "content": content if newest in done else [*content, *last["content"]]}
 
-    def _close(self, runs: list[OrderRun]) -> None:
+    def _close(self, runs: list[DeferredRun]) -> None:
         self._open = [run for run in self._open if run not in runs]
 
 
-async def _wait(wanted: list[OrderRun], context: Context, seconds: float | None) -> None:
+async def _wait(wanted: list[DeferredRun], context: Context, seconds: float | None) -> None:
     """Wait until all are done or time is up. A client that no longer wants to know ends them.
 
     They are of one session, so they are done in this order.
@@ -264,18 +262,18 @@ async def _wait(wanted: list[OrderRun], context: Context, seconds: float | None)
         raise
 
 
-def _outcome(run: OrderRun) -> Result:
+def _outcome(run: DeferredRun) -> Result:
     if run.task.cancelled():
         return {**_result(f"Error: the order was stopped: {run}"), "isError": True}
     return run.task.result()
 
 
-def _introduced(run: OrderRun) -> list[dict[str, Any]]:
+def _introduced(run: DeferredRun) -> list[dict[str, Any]]:
     """The answer to one of several orders, with what it answers."""
     return [{"type": "text", "text": f"[answer to {run}]"}, *_outcome(run)["content"]]
 
 
-def _ticket(run: OrderRun, *, structured: bool) -> Result:
+def _ticket(run: DeferredRun, *, structured: bool) -> Result:
     key = run.order.session_key
     doing = f" ({run.doing})" if run.doing else ""
     told = _result(

@@ -13,10 +13,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec import Struct
 
-from clawkit.assistant import token_estimate
 from clawkit.assistant.media.prompt_parts import receive
 from clawkit.assistant.offline.statements import is_taken_back, read
-from clawkit.models.protocol import Message, Text, ToolCall
+from clawkit.models.protocol import Message, Text, ToolCall, count_tokens
 from clawkit.text.tokenizer import sentences
 
 _TOLD, _OPEN, _NOTED, _SAID, _STALE, _NOTHING = range(6)
@@ -64,7 +63,7 @@ def summarise_by_extract(earlier: str, messages: Sequence[Message], max_tokens: 
     kept: list[int] = []
     left = max_tokens
     for at in sorted(unique.values(), key=lambda at: (lines[at].worth, -at)):
-        cost = token_estimate.count(lines[at].text) + 1
+        cost = count_tokens(lines[at].text) + 1
         if lines[at].worth < _NOTHING and cost <= left:
             kept.append(at)
             left -= cost

@@ -8,10 +8,18 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from clawkit.assistant import token_estimate
 from clawkit.assistant.media.prompt_parts import frame_of
 from clawkit.assistant.toolbox.tool_source import CallResult, own_result
-from clawkit.models.protocol import Message, Part, Text, ToolCall, ToolSpec
+from clawkit.models.protocol import (
+    Message,
+    Part,
+    Text,
+    ToolCall,
+    ToolSpec,
+    count_tokens,
+    message_tokens,
+    part_tokens,
+)
 from clawkit.text.tokenizer import asked, folded
 
 SEARCH_ATTACHMENTS = ToolSpec(
@@ -49,7 +57,7 @@ def shown_in_part(message: Message, question: str, room: int) -> Message:
 
     What the person wrote is never cut.
     """
-    spare = token_estimate.of_message(message) - room
+    spare = message_tokens(message) - room
     if spare <= 0:
         return message
     sizes = dict(_files(message))
@@ -101,7 +109,7 @@ def passages(text: str, question: str, room: int, *, only_found: bool = False) -
         ranked = [0, *(ranked or _spread(len(pieces)))]
     chosen: set[int] = set()
     for at in ranked:
-        cost = token_estimate.count(pieces[at].text)
+        cost = count_tokens(pieces[at].text)
         if cost <= room and at not in chosen:
             chosen.add(at)
             room -= cost
@@ -112,7 +120,7 @@ def _files(message: Message) -> Iterator[tuple[int, int]]:
     """The parts that are texts of files, with their sizes."""
     for index, part in enumerate(message.parts):
         if isinstance(part, Text) and frame_of(part.text) is not None:
-            yield index, token_estimate.of_part(part)
+            yield index, part_tokens(part)
 
 
 def _cut(framed: str, question: str, room: int) -> str:

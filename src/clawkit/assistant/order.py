@@ -1,7 +1,4 @@
-"""One call of the order tool: reads the arguments, reports progress, returns the result.
-
-The assistant that takes orders is reopened when its config changes.
-"""
+"""One call of the order tool: reads the arguments, reports progress, returns the result."""
 
 from __future__ import annotations
 
@@ -9,38 +6,113 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
-from clawkit.assistant.api_keys import Keys
-from clawkit.assistant.callbacks import AssistantReply, CollectedReply, MessageContext
-from clawkit.assistant.config import AssistantOptions, Config, config_file, read_config
-from clawkit.assistant.deferred_orders import DeferredOrders, OrderRun
-from clawkit.assistant.media.call_folder import sweep
+from clawkit.assistant.assistant import Assistant, ReloadingAssistant
+from clawkit.assistant.callbacks import AssistantReply, Callbacks, MessageContext, combine
+from clawkit.assistant.config import AssistantOptions
 from clawkit.assistant.media.inbound import receive
+from clawkit.assistant.media.outbound import to_blocks
 from clawkit.assistant.redaction import explain_failure, session_mark
-from clawkit.assistant.reply import Assistant
 from clawkit.assistant.sessions.task_store import note_session
 from clawkit.assistant.sessions.turn_queue import new_session_key
 from clawkit.assistant.toolbox.tool_source import CallResult
-from clawkit.errors import InvalidArgumentsError, MissingCapabilityError, SettingsError
+from clawkit.errors import InvalidArgumentsError, MissingCapabilityError
 from clawkit.models.protocol import ToolCall
-from clawkit.settings import settings
 from clawkit.wire.context import Context
 from clawkit.wire.input_requests import InputRequest
 from clawkit.wire.jsonrpc import as_object
 from clawkit.wire.session import Principal
 
 if TYPE_CHECKING:
+    from clawkit.assistant.deferred_orders import DeferredOrders
     from clawkit.assistant.server import Brand
 
+LONGEST_TOOL_TEXT = 4000
+MOST_NOTICES = 50
 BETWEEN_TEXTS = 0.25
 LONGEST_TEXT = 8000
+
+
+class OrderRun:
+    """An order that is worked on. `context` is the call that waits for it, or the last that did."""
+
+    def __init__(self, order: MessageContext, context: Context) -> None:
+        self.order = order
+        self.context = context
+        self.doing = ""
+        """The step of it that was told last."""
+
+    async def ask(self, request: InputRequest) -> dict[str, Any]:
+        """Put a question to the client."""
+        return (await self.context.ask({"question": request}))["question"]
+
+
+class CollectedReply(Callbacks):
+    """Keeps the parts in the order in which they came."""
+
+    def __init__(self, *, show_tools: bool = True) -> None:
+        self._parts: list[str] = []
+        self._notices: dict[str, None] = {}
+        self._show_tools = show_tools
+
+    def take_back(self) -> bool:
+        return True
+
+    def block(self, text: str) -> None:
+        self._parts.append(text)
+
+    def tool_ended(self, call: ToolCall, result: CallResult) -> None:
+        if self._show_tools and not result.outcome.is_error:
+            self._parts.append(_shortened(call.name, result.text))
+
+    def notice(self, text: str) -> None:
+        if len(self._notices) < MOST_NOTICES:
+            self._notices[text] = None
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        return tuple(self._notices)
+
+    def result(
+        self, reply: AssistantReply, *, with_media: bool, structured: bool
+    ) -> dict[str, Any]:
+        """The result of the call, with everything that had to be left out said in the text."""
+        omissions = [*self._notices, *reply.omissions]
+        if reply.media and not with_media:
+            names = ", ".join(item.name for item in reply.media)
+            omissions.append(f"{names} left out: answers of this tool are text only")
+        notes = [f"[{one}]" for one in omissions]
+        if reply.problem:
+            notes.append(f"Error: {reply.problem}")
+        said = combine(self._parts, reply.text) if self._parts else reply.text.strip()
+        text = "\n\n".join(filter(None, (said, *notes)))
+        content: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+        if reply.media and with_media:
+            content += to_blocks(reply.media)
+        result: dict[str, Any] = {"content": content, "isError": bool(reply.problem)}
+        if structured:
+            result["structuredContent"] = {
+                "sessionKey": reply.session_key,
+                "model": reply.model,
+                "usage": to_builtins(reply.usage),
+                "stopReason": reply.reason,
+                **({"notices": list(self._notices)} if self._notices else {}),
+            }
+        return result
+
+
+def _shortened(name: str, text: str) -> str:
+    text = text.strip()
+    if len(text) <= LONGEST_TOOL_TEXT:
+        return text
+    left_out = len(text) - LONGEST_TOOL_TEXT
+    return f"{text[:LONGEST_TOOL_TEXT]}\n[{left_out} more characters of {name} left out]"
 
 
 class OrderProgress(CollectedReply):
@@ -163,88 +235,6 @@ class OrderProgress(CollectedReply):
                 self._say(f"working for {time.monotonic() - self._started:.0f} s")
 
 
-class _OpenAssistant:
-    """An assistant, and how many orders it works on."""
-
-    def __init__(self, config: Config) -> None:
-        self.assistant = Assistant(config)
-        self.orders = 0
-        self.retired = False
-
-
-class ReloadingAssistant:
-    """Gives each order the assistant of the newest config; an older one finishes what it has."""
-
-    def __init__(self) -> None:
-        self._newest: _OpenAssistant | None = None
-        self._seen: object = None
-        self._sweeping: asyncio.Task[int] | None = None
-        self._closing: set[asyncio.Task[None]] = set()
-
-    async def options(self) -> AssistantOptions:
-        """Of the newest config; raises SettingsError."""
-        return (await self._current()).assistant.config.assistant
-
-    def task_after(self) -> float:
-        """From the config; a config that cannot be read is reported by the order itself."""
-        if self._newest is not None:
-            return self._newest.assistant.config.assistant.task_after
-        try:
-            return read_config(settings()).assistant.task_after
-        except SettingsError:
-            return AssistantOptions().task_after
-
-    @asynccontextmanager
-    async def assistant(self) -> AsyncGenerator[Assistant]:
-        """The assistant for one order."""
-        opened = await self._current()
-        opened.orders += 1
-        try:
-            yield opened.assistant
-        finally:
-            opened.orders -= 1
-            self._close_beside(opened)
-
-    async def close(self) -> None:
-        """Close everything without waiting for running orders."""
-        if self._sweeping is not None:
-            await self._sweeping
-        if self._closing:
-            await asyncio.wait(self._closing)
-        if self._newest is not None:
-            await self._newest.assistant.close()
-            self._newest = None
-
-    def _close_beside(self, opened: _OpenAssistant) -> None:
-        """Close an assistant of an older config in the background, once it has no orders."""
-        if opened.retired and opened.orders == 0:
-            task = asyncio.get_running_loop().create_task(opened.assistant.close())
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
-
-    async def _current(self) -> _OpenAssistant:
-        places = settings()
-        seen = tuple(_stamp(f) for f in (config_file(places), places.config / ".env"))
-        if self._newest is None:
-            self._sweeping = asyncio.get_running_loop().create_task(asyncio.to_thread(sweep))
-        if self._newest is None or seen != self._seen:
-            opened = _OpenAssistant(read_config(places))
-            retired, self._newest, self._seen = self._newest, opened, seen
-            if retired is not None:
-                retired.retired = True
-                self._close_beside(retired)
-        return self._newest
-
-
-def _stamp(file: Path) -> tuple[int, int] | None:
-    """Enough of a file to see that it is another one."""
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
-
-
 log = logging.getLogger("clawkit.assistant")
 META_STRUCTURED = "clawkit/structured"
 
@@ -264,14 +254,15 @@ async def take_order(
         else:
             order = read_order(brand, arguments)
         order = of_caller(order, context.principal)
-        options = await reloading.options()
-        carry_out = partial(_carry_out, brand, reloading)
-        # A client that knows tasks has a better way to wait.
-        keeps = options.keep_running and context.task_id is None
-        if keeps or answerable(context):
-            options = options if keeps else replace(options, keep_running=False)
-            return await deferred.answer(order, context, options, carry_out)
-        return await carry_out(OrderRun(order, context))
+        with reloading.assistant() as assistant:
+            options = assistant.config.assistant
+            carry_out = partial(_carry_out, brand, reloading, assistant)
+            # A client that knows tasks has a better way to wait.
+            keeps = options.keep_running and context.task_id is None
+            if keeps or answerable(context):
+                options = options if keeps else replace(options, keep_running=False)
+                return await deferred.answer(order, context, options, carry_out)
+            return await carry_out(OrderRun(order, context))
     except Exception as error:  # noqa: BLE001 - logged and told
         return failure(explain_failure(error))
 
@@ -291,26 +282,26 @@ def answerable(context: Context) -> frozenset[str]:
     return frozenset(kind for kind in ("elicitation", "sampling") if context.can(kind))
 
 
-async def _carry_out(brand: Brand, reloading: ReloadingAssistant, run: OrderRun) -> dict[str, Any]:
+async def _carry_out(
+    brand: Brand, reloading: ReloadingAssistant, assistant: Assistant, run: OrderRun
+) -> dict[str, Any]:
     """Run an order and build its result."""
-    keys: Keys | None = None
     progress: OrderProgress | None = None
-    order, context = run.order, run.context
+    order, context, options = run.order, run.context, assistant.config.assistant
     started = time.monotonic()
     try:
         _log_order(order)
         if context.task_id is not None:
             note_session(context.task_id, order.session_key)
-        async with reloading.assistant() as assistant:
-            keys = assistant.keys
-            options = assistant.config.assistant
+        with reloading.assistant(assistant):
             async with OrderProgress(run, options) as progress:
                 reply = await assistant.reply(order, progress)
         structured = options.structured or context.meta.get(META_STRUCTURED) is True
         _log_reply(reply, time.monotonic() - started)
         return progress.result(reply, with_media=brand.with_media, structured=structured)
     except Exception as error:  # noqa: BLE001 - logged and told
-        return failure(explain_failure(error, keys), progress.notices if progress else ())
+        notices = progress.notices if progress else ()
+        return failure(explain_failure(error, assistant.keys), notices)
 
 
 def failure(text: str, notices: Iterable[str] = ()) -> dict[str, Any]:

@@ -1,6 +1,4 @@
-"""The Assistant, and how it answers one message: it waits for the session's turn, runs a command or
-recalls, prompts the model and runs its tools in a loop, picks files to send, and saves.
-"""
+"""How one message is answered: recall, prompt, the model and its tools in a loop, files to send."""
 
 from __future__ import annotations
 
@@ -9,37 +7,31 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from clawkit.assistant import token_estimate
-from clawkit.assistant.api_keys import Keys
-from clawkit.assistant.callbacks import AssistantReply, Callbacks, MessageContext, Origin
-from clawkit.assistant.chat_commands import mistyped_command, parse_command, run_command
+from clawkit.assistant.callbacks import AssistantReply, Callbacks, MessageContext
+from clawkit.assistant.chat_commands import mistyped_command
 from clawkit.assistant.compaction import fit
-from clawkit.assistant.config import Config
 from clawkit.assistant.media.call_folder import CallFolder
 from clawkit.assistant.media.outbound import SEND_FILE, FileOutbox, Outgoing, Picked
 from clawkit.assistant.memory.backend import SEARCH_HISTORY, TurnMessage
-from clawkit.assistant.memory.long_term import LongTermMemory
-from clawkit.assistant.model_choice import ChosenModel, choose, open_model
 from clawkit.assistant.prompt import system_prompt
 from clawkit.assistant.redaction import explain_failure
-from clawkit.assistant.sessions.async_store import AsyncSessionStore, Turn
+from clawkit.assistant.sessions.async_store import Turn
 from clawkit.assistant.sessions.records import SessionHistory
 from clawkit.assistant.summaries import compacted
 from clawkit.assistant.toolbox.tool_source import CallResult
-from clawkit.errors import ContextTooLongError, ModelError, StoreError, ToolTimeoutError
+from clawkit.errors import ContextTooLongError, StoreError, ToolTimeoutError
 from clawkit.models.messages import unanswered, unknown_outcome, unreadable
 from clawkit.models.protocol import (
     Called,
     File,
     Finished,
     Message,
-    Model,
     Part,
     Prompt,
     StopReason,
@@ -49,14 +41,14 @@ from clawkit.models.protocol import (
     ToolOutcome,
     ToolSpec,
     Usage,
+    count_tokens,
+    message_tokens,
+    messages_tokens,
 )
 from clawkit.models.retries import answer
 
 if TYPE_CHECKING:
-    from clawkit.assistant.media.transcription import Transcriber
-    from clawkit.assistant.toolbox.toolbox import Toolbox
-
-__all__ = ["Assistant", "AssistantReply", "Callbacks", "MessageContext", "Origin", "get_reply"]
+    from clawkit.assistant.assistant import Assistant
 
 log = logging.getLogger("clawkit.assistant")
 
@@ -81,111 +73,6 @@ def _is_worth_keeping(text: str) -> bool:
     return compute(text) is None and not mistyped_command(text)
 
 
-async def get_reply(
-    config: Config, context: MessageContext, callbacks: Callbacks
-) -> AssistantReply:
-    """One reply from an assistant that is opened for it."""
-    async with Assistant(config) as assistant:
-        return await assistant.reply(context, callbacks)
-
-
-class Assistant:
-    """Holds what replies share: sessions, models, tools. Each is opened when first needed."""
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        self.keys = Keys(config)
-        self.sessions = AsyncSessionStore(config.store_file)
-        self._models: dict[str, Model] = {}
-
-    async def __aenter__(self) -> Assistant:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Stop the servers it started; close connections and files."""
-        if "toolbox" in self.__dict__:
-            await self.toolbox.close()
-        for model in self._models.values():
-            await model.close()
-        if "long_term" in self.__dict__:
-            await self.long_term.close()
-        await self.sessions.close()
-
-    @cached_property
-    def toolbox(self) -> Toolbox:
-        from clawkit.assistant.toolbox.toolbox import Toolbox
-
-        return Toolbox(self.config, self.keys)
-
-    @cached_property
-    def long_term(self) -> LongTermMemory:
-        """What it remembers beyond one session."""
-        return LongTermMemory(self.config, self.keys)
-
-    def remembers(self, origin: Origin) -> bool:
-        """Whether messages from there are remembered beyond their session, and recalled.
-
-        An order over MCP sees its own session and nothing else, unless the config shares memory;
-        one over HTTP, where others may ask, never sees more.
-        """
-        options = self.config.memory
-        if origin == "http":
-            return False
-        return options.enabled and (origin != "mcp" or options.share)
-
-    @cached_property
-    def transcriber(self) -> Transcriber | None:
-        if not self.config.transcription.provider:
-            return None
-        from clawkit.assistant.media.transcription import transcriber
-
-        return transcriber(self.config.transcription, self.keys)
-
-    async def reply(self, context: MessageContext, callbacks: Callbacks) -> AssistantReply:
-        """The answer to one message, once it is this message's turn in its session."""
-
-        def waiting(ahead: int) -> None:
-            callbacks.step(f"waiting for {ahead} earlier in this session")
-
-        async with self.sessions.turn(
-            context.session_key, origin=context.origin, named=context.named, on_wait=waiting
-        ) as turn:
-            command = parse_command(context.text)
-            if command is None:
-                return await ReplyPipeline(self, turn, context, callbacks).reply()
-            done = await run_command(command, self, turn, context, callbacks)
-            if isinstance(done, AssistantReply):
-                return done
-            return await ReplyPipeline(self, turn, done, callbacks).reply()
-
-    def choice(self, override: str = "") -> tuple[ChosenModel, ...]:
-        """The model that answers, then those that stand in for it."""
-        return choose(self.config, self.keys, override)
-
-    def models(self, override: str, callbacks: Callbacks, *, alone: bool = False) -> list[Model]:
-        """The models to ask, in order; one that cannot be opened is passed over for the next."""
-        opened: list[Model] = []
-        problems: list[ModelError] = []
-        for chosen in self.choice(override)[: 1 if alone else None]:
-            try:
-                opened.append(self.model(chosen))
-            except ModelError as error:
-                problems.append(error)
-        if not opened:
-            raise problems[0]
-        for problem in problems:
-            callbacks.notice(str(problem))
-        return opened
-
-    def model(self, chosen: ChosenModel) -> Model:
-        if chosen.name not in self._models:
-            self._models[chosen.name] = open_model(chosen, self.config, self.keys)
-        return self._models[chosen.name]
-
-
 class ToolRun:
     """A tool that was started in a turn, and how it ended as far as is known."""
 
@@ -200,11 +87,10 @@ class ToolRun:
 class LoopState:
     """One turn as it grows: what is new in the conversation, what it cost, how it ended."""
 
-    def __init__(self, user: Message, outbox: FileOutbox) -> None:
+    def __init__(self, user: Message) -> None:
         self.new: list[Message] = [user]
         self.shown = user
         """The person's message as the model is shown it: of files that are too long, passages."""
-        self.outbox = outbox
         self.room = 0
         """Tokens of messages that fit beside the rest of the prompt."""
         self.runs: list[ToolRun] = []
@@ -285,14 +171,14 @@ class ReplyPipeline:
         self._models = assistant.models(wanted, callbacks, alone=bool(context.model))
         self._is_offline = all(model.name == "offline" for model in self._models)
         self._remembers = assistant.remembers(context.origin)
+        self._cleanup = ExitStack()
 
     async def reply(self) -> AssistantReply:
-        with CallFolder() as folder:
-            outbox = FileOutbox(folder, self._config.workspace)
-            exchange = LoopState(await self._message(folder), outbox)
+        with self._cleanup:
+            exchange = LoopState(await self._message())
             try:
-                await self._turn.keep(exchange.new)
-                await self._in_time(exchange)
+                kept = self._turn.keep(exchange.new)
+                await self._in_time(exchange, kept)
             except asyncio.CancelledError:
                 await self._save(exchange, exchange.stopped("cancelled"), "cancelled")
                 raise
@@ -316,10 +202,23 @@ class ReplyPipeline:
             problem,
         )
 
+    @cached_property
+    def _folder(self) -> CallFolder:
+        return self._cleanup.enter_context(CallFolder())
+
+    @cached_property
+    def _outbox(self) -> FileOutbox:
+        return FileOutbox(self._folder, self._config.workspace)
+
+    @property
+    def _has_files(self) -> bool:
+        """Whether there is anything that a file to be sent could have come from."""
+        return "_folder" in self.__dict__
+
     def _cleaned(self, exchange: LoopState) -> tuple[str, Picked]:
         """The answer without the lines that send files, and those files."""
-        text = self._clean(exchange, exchange.text).strip()
-        return text, exchange.outbox.close()
+        text = self._clean(exchange.text).strip()
+        return text, self._outbox.close() if self._has_files else Picked((), ())
 
     async def _failed(self, exchange: LoopState, error: Exception) -> str:
         """What went wrong, where something was said or done before; else it is raised as it is."""
@@ -349,14 +248,16 @@ class ReplyPipeline:
         most = self._config.model.max_tokens
         return (f"the answer is cut short: `max_tokens` under [model] is {most}",)
 
-    async def _message(self, folder: CallFolder) -> Message:
+    async def _message(self) -> Message:
         """What was said, byte for byte, and each attachment once."""
         text = self._context.text
         if not self._context.attachments:
             return Message("user", (Text(text),))
         from clawkit.assistant.media.prompt_parts import to_parts
 
-        attached = await to_parts(self._context.attachments, folder, self._assistant.transcriber)
+        attached = await to_parts(
+            self._context.attachments, self._folder, self._assistant.transcriber
+        )
         words: tuple[Part, ...] = (Text(text),) if text.strip() else ()
         files = (one for one in self._context.attachments if one.kind != "image")
         kept = tuple(File(one.data, one.mime_type, one.name) for one in files)
@@ -387,12 +288,12 @@ class ReplyPipeline:
             text += more
         return text
 
-    async def _in_time(self, exchange: LoopState) -> None:
+    async def _in_time(self, exchange: LoopState, kept: asyncio.Future[None]) -> None:
         seconds = self._config.assistant.timeout
         limit = asyncio.timeout(seconds)
         try:
             async with limit:
-                await self._converse(exchange)
+                await self._converse(exchange, kept)
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -400,13 +301,15 @@ class ReplyPipeline:
                 f"no answer after {seconds:g} s; raise `timeout` under [assistant] in the config"
             ) from None
 
-    async def _converse(self, exchange: LoopState) -> None:
-        """Ask with as much of the conversation as fits; with less if that is too long."""
+    async def _converse(self, exchange: LoopState, kept: asyncio.Future[None]) -> None:
+        """Ask, once the message is kept, with as much of the conversation as fits; with less if
+        that is too long.
+        """
         specs = await self._specs()
         exchange.room = self._room(specs)
         specs = await self._with_passages(exchange, specs)
         window = min(exchange.room, self._config.model.context or WINDOW)
-        history = await self._turn.history(2 * window)
+        _, history = await asyncio.gather(kept, self._turn.history(2 * window))
         for left in reversed(range(_ATTEMPTS)):
             history, messages = await self._fitted(exchange, history, window)
             prompt = await self._prompt(history, messages, specs)
@@ -416,7 +319,7 @@ class ReplyPipeline:
             except ContextTooLongError:
                 if not left or len(exchange.new) > 1 or not history.messages:
                     raise
-                window = min(window, token_estimate.of_messages(messages)) // 2
+                window = min(window, messages_tokens(messages)) // 2
                 exchange.room = window
                 self._callbacks.notice("too long for the model: asking again with less")
 
@@ -431,7 +334,7 @@ class ReplyPipeline:
                 exchange.new.append(Message("assistant", tuple(said) or (Text("[no answer]"),)))
                 return
             if text:
-                self._callbacks.block(self._clean(exchange, text))
+                self._callbacks.block(self._clean(text))
             called = Message("assistant", (*said, *calls))
             exchange.new.append(called)
             exchange.begin()
@@ -522,8 +425,8 @@ class ReplyPipeline:
         """How many tokens of messages fit beside the rest of the prompt."""
         model = self._models[0]
         whole = self._config.model.context or model.context
-        tools = sum(token_estimate.count(f"{s.description}{s.input_schema}") for s in specs)
-        rest = token_estimate.count(self._config.assistant.instructions) + tools
+        tools = sum(count_tokens(f"{s.description}{s.input_schema}") for s in specs)
+        rest = count_tokens(self._config.assistant.instructions) + tools
         return max(whole - rest - self._config.model.max_tokens, whole // 4)
 
     async def _with_passages(
@@ -534,7 +437,7 @@ class ReplyPipeline:
         The tools for the model, with one that finds more of them.
         """
         most = exchange.room * 3 // 4
-        if not self._context.attachments or token_estimate.of_message(exchange.shown) <= most:
+        if not self._context.attachments or message_tokens(exchange.shown) <= most:
             return specs
         from clawkit.assistant.file_passages import SEARCH_ATTACHMENTS, SHOWN_TOKENS, shown_in_part
 
@@ -553,7 +456,7 @@ class ReplyPipeline:
         """
         user, room = exchange.shown, exchange.room
         messages = (*(saved.message for saved in history.messages), user)
-        size = token_estimate.of_message(user)
+        size = message_tokens(user)
         total = sum(saved.tokens for saved in history.messages) + size
         if not history.gap and total <= min(room, window + size):
             return history, messages
@@ -618,7 +521,7 @@ class ReplyPipeline:
 
     async def _result(self, exchange: LoopState, call: ToolCall) -> CallResult:
         if call.name == SEND_FILE.name and self._context.with_media:
-            return exchange.outbox.send_file(call)
+            return self._outbox.send_file(call)
         if exchange.is_shown_in_part and call.name == "search_attachments":
             from clawkit.assistant.file_passages import search_attachments
 
@@ -629,17 +532,18 @@ class ReplyPipeline:
         own = [spec.name for spec in self._own_tools()]
         ask = self._callbacks.ask if self._callbacks.answers else None
         result = await self._assistant.toolbox.call(call, progress=told, ask=ask, beside=own)
-        exchange.outbox.offer(result.media)
+        self._outbox.offer(result.media)
         return result
 
-    def _clean(self, exchange: LoopState, text: str) -> str:
+    def _clean(self, text: str) -> str:
         """A text without the lines that send files, where files can be sent."""
-        return exchange.outbox.take_lines(text) if self._context.with_media else text
+        may_send = self._context.with_media and "MEDIA:" in text
+        return self._outbox.take_lines(text) if may_send else text
 
 
 def _trimmed(messages: tuple[Message, ...], room: int) -> tuple[Message, ...]:
     """The same, with results of tools shortened where they have grown out of the model's room."""
-    if token_estimate.of_messages(messages) <= room:
+    if messages_tokens(messages) <= room:
         return messages
     return fit(messages, room * 3 // 4).messages
 

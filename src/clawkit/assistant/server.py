@@ -42,8 +42,8 @@ def brand_of(program: str) -> Brand:
 
 
 if TYPE_CHECKING:
+    from clawkit.assistant.assistant import ReloadingAssistant
     from clawkit.assistant.deferred_orders import DeferredOrders
-    from clawkit.assistant.order import ReloadingAssistant
     from clawkit.assistant.sessions.task_store import StoredTasks
     from clawkit.wire.tasks import TaskRecord
 
@@ -65,7 +65,7 @@ class OrderTool:
 
     @cached_property
     def reloading(self) -> ReloadingAssistant:
-        from clawkit.assistant.order import ReloadingAssistant
+        from clawkit.assistant.assistant import ReloadingAssistant
 
         return ReloadingAssistant()
 

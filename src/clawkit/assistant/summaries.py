@@ -11,7 +11,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clawkit.assistant import token_estimate
 from clawkit.assistant.compaction import shorten
 from clawkit.assistant.sessions.records import LAST, SessionHistory
 from clawkit.errors import ModelError
@@ -26,6 +25,7 @@ from clawkit.models.protocol import (
     ToolCall,
     ToolOutcome,
     Usage,
+    count_tokens,
 )
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def summarise_without_model(
 
 def _room(model: Model, max_tokens: int) -> int:
     """How much of the conversation fits beside the instruction and two summaries."""
-    spent = token_estimate.count(INSTRUCTION) + 2 * max_tokens + 200
+    spent = count_tokens(INSTRUCTION) + 2 * max_tokens + 200
     return max(500, min(_PIECE, (model.context - spent) * 3 // 4))
 
 
@@ -136,8 +136,8 @@ def _chunks(messages: Sequence[Message], room: int) -> Iterator[str]:
     for message in messages:
         for line in _lines(message):
             # A quarter of a token is the least that a character counts.
-            shortened = shorten(line, room * 2) if token_estimate.count(line) > room else line
-            cost = token_estimate.count(shortened) + 1
+            shortened = shorten(line, room * 2) if count_tokens(line) > room else line
+            cost = count_tokens(shortened) + 1
             if piece and size + cost > room:
                 yield "\n".join(piece)
                 piece, size = [], 0
@@ -192,7 +192,7 @@ def _within(summary: str, max_tokens: int, *, cut_off: bool) -> str:
     lines = summary.splitlines()
     if cut_off and len(lines) > 1:
         summary = "\n".join(lines[:-1])
-    if token_estimate.count(summary) <= max_tokens * 5 // 4:
+    if count_tokens(summary) <= max_tokens * 5 // 4:
         return summary
     picked = summarise_without_model(summary, (), max_tokens)
     return picked or shorten(summary, max_tokens * 2)

@@ -20,14 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from clawkit.claude import confinement, turn_tracker
-from clawkit.claude.arguments import (
-    arguments_of,
-    command_line,
-    external_servers,
-    initialize_fields,
-    mcp_config_of,
-    write_private,
-)
 from clawkit.claude.callbacks import Hooks, McpMessageHandler, Permissions, Questions, ToolServers
 from clawkit.claude.control import Control
 from clawkit.claude.installation import ask_version, check_version, find_cli
@@ -44,6 +36,12 @@ from clawkit.claude.options import (
     ClaudeAgentOptionsDict,
     McpServerConfig,
     PermissionMode,
+    arguments_of,
+    command_line,
+    external_servers,
+    initialize_fields,
+    mcp_config_of,
+    write_private,
 )
 from clawkit.claude.permissions import unmatched_names
 from clawkit.claude.process import CliProcess

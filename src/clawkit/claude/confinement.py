@@ -11,11 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from clawkit.claude.options import ClaudeAgentOptions
 from clawkit.errors import CliError, SettingsError
 from clawkit.wire.jsonrpc import as_list, as_object
+
+if TYPE_CHECKING:
+    from clawkit.claude.options import ClaudeAgentOptions
 
 FLAGS = ("--strict-mcp-config", "--disable-slash-commands")
 """No MCP servers but those of the options; no skills and no commands, which are skills too."""

@@ -17,11 +17,11 @@ from clawkit.cli.commands import on_termination, print_json, with_options
 
 if TYPE_CHECKING:
     from clawkit.assistant.api_keys import Keys
-    from clawkit.assistant.callbacks import AssistantReply
+    from clawkit.assistant.assistant import Assistant
+    from clawkit.assistant.callbacks import AssistantReply, MessageContext
     from clawkit.assistant.config import Config
     from clawkit.assistant.media.inbound import Attachment
     from clawkit.assistant.media.outbound import Outgoing
-    from clawkit.assistant.reply import Assistant, MessageContext
     from clawkit.cli.reply_screen import ReplyScreen
 
 OUTPUT = Path("claw-out")
@@ -203,7 +203,7 @@ async def _reply(
     """
     import asyncio
 
-    from clawkit.assistant.reply import Assistant
+    from clawkit.assistant.assistant import Assistant
 
     task = asyncio.current_task()
     if task is not None:

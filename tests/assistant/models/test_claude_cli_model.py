@@ -10,9 +10,9 @@ import psutil
 import pytest
 
 from clawkit.assistant import claude_cli_model
+from clawkit.assistant.assistant import Assistant
 from clawkit.assistant.claude_cli_model import ClaudeCli
 from clawkit.assistant.media.inbound import receive
-from clawkit.assistant.reply import Assistant
 from clawkit.models.protocol import Finished, Message, ModelSettings, Prompt, Text
 from tests.assistant.media.samples import png
 from tests.assistant.models.conftest import Behind

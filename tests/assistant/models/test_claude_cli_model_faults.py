@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from clawkit.assistant.assistant import Assistant
 from clawkit.assistant.claude_cli_model import ClaudeCli, CliAnswerReader
-from clawkit.assistant.reply import Assistant
 from clawkit.claude.messages import parse_message
 from clawkit.errors import (
     ContextTooLongError,

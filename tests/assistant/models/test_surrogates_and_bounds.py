@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from clawkit.assistant.callbacks import MessageContext
-from clawkit.assistant.reply import get_reply
 from clawkit.errors import ModelError
 from clawkit.models.json_fields import decoded, joined
 from clawkit.models.messages import LONGEST_ARGUMENTS, read_arguments
 from tests.assistant.providers.steps import Call, Hang, Raw, Say
-from tests.assistant.replies import Heard, scripted
+from tests.assistant.replies import Heard, get_reply, scripted
 
 WIRES = ("anthropic", "openai")
 SMILE = "\N{GRINNING FACE}"

@@ -7,9 +7,9 @@ from typing import Any
 
 import psutil
 
+from clawkit.assistant.assistant import Assistant
 from clawkit.assistant.callbacks import AssistantReply
 from clawkit.assistant.claude_cli_model import ClaudeCli
-from clawkit.assistant.reply import Assistant
 from clawkit.models.protocol import Event, Prompt
 from tests.assistant.garden import TOOLS as GARDEN
 from tests.assistant.providers.steps import Call, Request, Say, Script, Step

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from clawkit.assistant.sessions import message_rows, queries, turn_queue
+from clawkit.assistant.sessions import async_store, message_rows, turn_queue
 from clawkit.assistant.sessions.database import SessionDatabase
 from clawkit.assistant.sessions.message_rows import encode
 from clawkit.assistant.sessions.turn_queue import TurnTicket
@@ -34,7 +34,7 @@ def fill(database: SessionDatabase, key: str, turns: int) -> None:
 
     def work(connection: sqlite3.Connection) -> None:
         message_rows.add(connection, ticket.session, ticket.id, messages)
-        queries.end(connection, ticket, usage=Usage(), model="m", reason="end")
+        async_store.end(connection, ticket, usage=Usage(), model="m", reason="end")
 
     database.write(work)
     ticket.saved = True
@@ -71,7 +71,7 @@ def test_history_of_a_long_session_costs_what_it_costs_in_a_short_one(
 ) -> None:
     def cost(key: str) -> int:
         id_ = session(database, key)
-        return steps(database, lambda connection: queries.history(connection, id_, 300))
+        return steps(database, lambda connection: async_store.history(connection, id_, 300))
 
     assert cost("long") <= cost("short") * 1.1
     assert cost("long") < 2000
@@ -79,13 +79,13 @@ def test_history_of_a_long_session_costs_what_it_costs_in_a_short_one(
 
 def test_the_newest_of_a_long_session_are_given(database: SessionDatabase) -> None:
     id_ = session(database, "long")
-    history = database.read(lambda connection: queries.history(connection, id_, 300))
+    history = database.read(lambda connection: async_store.history(connection, id_, 300))
     assert texts(history.messages)[-2:] == ["question 4999 about the weather", "fine 4999"]
     assert 10 < len(history.messages) < 40
 
 
 def test_history_uses_the_index_and_sorts_nothing(database: SessionDatabase) -> None:
-    query = f"SELECT {queries.COLUMNS} FROM messages WHERE session=1 AND id>0 ORDER BY id DESC"
+    query = f"SELECT {message_rows.COLUMNS} FROM messages WHERE session=1 AND id>0 ORDER BY id DESC"
     plan = database.read(
         lambda connection: connection.execute(f"EXPLAIN QUERY PLAN {query}").fetchall()
     )
@@ -109,5 +109,7 @@ def test_taking_and_ending_a_turn_costs_the_same_in_a_long_session(
 
 def test_the_oldest_message_of_a_long_session_is_found(database: SessionDatabase) -> None:
     id_ = session(database, "long")
-    hits = database.read(lambda connection: queries.search(connection, id_, "question 0", 2, None))
+    hits = database.read(
+        lambda connection: async_store.search(connection, id_, "question 0", 2, None)
+    )
     assert "question 0 about the weather" in texts(hits)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.assistant.sessions import queries
+from clawkit.assistant.sessions import async_store
 from clawkit.assistant.sessions.async_store import AsyncSessionStore
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.errors import SessionError, StoreError
@@ -230,7 +230,7 @@ async def test_the_bytes_of_a_picture_are_stored_once_and_go_with_the_last_user(
 async def test_pictures_beyond_the_limit_of_a_prompt_are_only_named(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queries, "MOST_IMAGE_BYTES", 25)
+    monkeypatch.setattr(async_store, "MOST_IMAGE_BYTES", 25)
     async with opened(file) as sessions:
         for number in range(4):
             await say(sessions, "k", user("look", picture(bytes([number]) * 10, f"{number}.png")))

@@ -11,7 +11,7 @@ import pytest
 
 from clawkit.assistant.sessions.database import SessionDatabase
 from clawkit.assistant.sessions.message_rows import StoredFile, StoredImage
-from clawkit.assistant.sessions.queries import prune_in_steps
+from clawkit.assistant.sessions.session_rows import prune_in_steps
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.assistant.sessions.turn_queue import directory_for
 from clawkit.errors import SessionError

@@ -16,7 +16,6 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from clawkit.assistant import token_estimate
 from clawkit.assistant.chat_commands import mistyped_command
 from clawkit.assistant.media.containers import dimensions
 from clawkit.assistant.media.prompt_parts import Attached, Received, receive
@@ -34,7 +33,16 @@ from clawkit.assistant.offline.statements import (
     told,
 )
 from clawkit.assistant.prompt import EARLIER, FORGOTTEN, ONLY_HERE, REMEMBERED
-from clawkit.models.protocol import Event, Finished, Image, Prompt, TextDelta, Usage
+from clawkit.models.protocol import (
+    Event,
+    Finished,
+    Image,
+    Prompt,
+    TextDelta,
+    Usage,
+    count_tokens,
+    prompt_tokens,
+)
 from clawkit.text.remarks import is_thanks
 from clawkit.text.spoken_secrets import remove_secrets
 from clawkit.text.tokenizer import content, sentences, terms
@@ -122,7 +130,7 @@ class Offline:
         # In a thread: vectors may have to be loaded, and others are answered meanwhile.
         answer = await asyncio.to_thread(answer_to, prompt)
         yield TextDelta(answer)
-        usage = Usage(input=token_estimate.of_prompt(prompt), output=token_estimate.count(answer))
+        usage = Usage(input=prompt_tokens(prompt), output=count_tokens(answer))
         yield Finished("end", usage, self.name)
 
     async def close(self) -> None:

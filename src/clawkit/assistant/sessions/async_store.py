@@ -1,238 +1,46 @@
-"""The sessions for the event loop: a thread for the database, one turn after the other, and what is
-said in them.
-
-The thread is a daemon: a process may end at any moment, and a transaction that was not committed
-is none. Who waits for a turn is woken by those of this process, and polls for those of others.
+"""The sessions for the event loop: one turn after the other, what was said before each of them, and
+what is said in it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import queue
 import sqlite3
-import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
-from clawkit.assistant.sessions import message_rows, queries, turn_queue
-from clawkit.assistant.sessions.database import PATIENCE, SessionDatabase
-from clawkit.assistant.sessions.message_rows import encode
-from clawkit.assistant.sessions.queries import prune_if_due
+from msgspec.structs import replace
+
+from clawkit.assistant.compaction import cut_down
+from clawkit.assistant.sessions import message_rows, turn_queue
+from clawkit.assistant.sessions.database import PATIENCE, DatabaseThread, SessionDatabase
+from clawkit.assistant.sessions.message_rows import (
+    COLUMNS,
+    StoredImage,
+    encode,
+    image_data,
+    named,
+    saved,
+)
 from clawkit.assistant.sessions.records import (
     LAST,
+    MessageCache,
     MessageRange,
     Saved,
     SessionHistory,
     SessionInfo,
 )
-from clawkit.assistant.sessions.turn_queue import QueuePosition, TurnTicket, check_key
-from clawkit.errors import StoreError
-from clawkit.models.protocol import Message, Usage
+from clawkit.assistant.sessions.session_rows import describe, prune_if_due
+from clawkit.assistant.sessions.turn_queue import TurnTicket, WakeUp, check_key
+from clawkit.models.messages import pictures
+from clawkit.models.protocol import Image, Message, Text, Usage, message_tokens
 
 T = TypeVar("T")
 P = ParamSpec("P")
-Job = Callable[[SessionDatabase], T]
-IdleJob = Callable[[SessionDatabase], Iterator[object]]
-"""Work of no hurry, in small steps."""
-
-_AGAIN = 1.0
-_IDLE_PAUSE = 0.03
-"""Between two steps of a job, so that other processes get the store, too."""
-_LAST_STEPS = 5
-"""Of an idle job, when the thread ends: programs that live for one turn do their part."""
-
-log = logging.getLogger("clawkit.assistant")
-
-
-class DatabaseThread:
-    """Runs jobs in the order in which they come. The thread starts with the first."""
-
-    def __init__(self, database: SessionDatabase) -> None:
-        self.database = database
-        self._jobs: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
-        self._unwritten: list[Job[object]] = []
-        self._tried = 0.0
-        self._idle_jobs: list[Iterator[object]] = []
-        self._thread: threading.Thread | None = None
-        self._closed = False
-        self._starting = threading.Lock()
-
-    async def do(self, job: Job[T]) -> T:
-        """The outcome of a job. It is done even if nobody waits for it any more."""
-        loop = asyncio.get_running_loop()
-        outcome: asyncio.Future[T] = loop.create_future()
-
-        def run() -> None:
-            settle: Callable[[Any], None] = outcome.set_result
-            value: Any = None
-            try:
-                value = job(self.database)
-            except Exception as error:  # noqa: BLE001 - handed to the waiting coroutine
-                settle, value = outcome.set_exception, error
-            with suppress(RuntimeError):  # the loop may be closed by now
-                loop.call_soon_threadsafe(_settle, outcome, settle, value)
-
-        self._put(run)
-        return await outcome
-
-    def do_when_idle(self, job: IdleJob) -> None:
-        """Do a job step by step, whenever nobody waits for anything; if it fails, it ends."""
-        with suppress(StoreError):  # the store may be closed by now
-            self._put(lambda: self._idle_jobs.append(job(self.database)))
-
-    def do_eventually(self, job: Job[object], done: Callable[[], None] | None = None) -> None:
-        """Do a job that must be done: while the store cannot be written it is tried again."""
-
-        def run() -> None:
-            self._try(job)
-            if done is not None:
-                done()
-
-        self._put(run)
-
-    async def done(self, job: Job[object]) -> None:
-        """Wait until such a job was tried for the first time."""
-        await self.do(lambda _: self._try(job))
-
-    def stop(self) -> threading.Thread | None:
-        """Let the thread end after what is still to be done; gives it, if it ever started."""
-        with self._starting:
-            if not self._closed:
-                self._closed = True
-                self._jobs.put(None)
-            return self._thread
-
-    async def close(self) -> None:
-        """End the thread and the connection, when everything is done."""
-        thread = self.stop()
-        if thread is not None:
-            await asyncio.to_thread(thread.join)
-
-    def _put(self, run: Callable[[], object]) -> None:
-        with self._starting:
-            if self._closed:
-                raise StoreError(f"{self.database.file}: the store of sessions was closed")
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._work, name="claw-sessions", daemon=True
-                )
-                self._thread.start()
-            self._jobs.put(run)
-
-    def _work(self) -> None:
-        try:
-            while True:
-                try:
-                    run = self._jobs.get(timeout=self._pause())
-                    if run is None:
-                        break
-                    run()
-                except queue.Empty:
-                    self._step()
-                if self._unwritten and time.monotonic() - self._tried >= _AGAIN:
-                    self._retry_unwritten()
-            self._retry_unwritten()
-            for _ in range(_LAST_STEPS):
-                self._step()
-        finally:
-            self.database.close()
-
-    def _pause(self) -> float | None:
-        """How long to wait for a job before there is something else to do."""
-        if self._idle_jobs:
-            return _IDLE_PAUSE
-        return _AGAIN if self._unwritten else None
-
-    def _step(self) -> None:
-        """Go on with the first job; one that has come to its end, or failed, is done with."""
-        if self._idle_jobs:
-            job, done = self._idle_jobs[0], list[object]()
-            self._attempt(lambda _: done.extend(islice(job, 1)))
-            if not done:
-                del self._idle_jobs[0]
-
-    def _try(self, job: Job[object]) -> None:
-        if not self._attempt(job):
-            self._unwritten.append(job)
-            self._tried = time.monotonic()
-
-    def _retry_unwritten(self) -> None:
-        self._tried = time.monotonic()
-        self._unwritten = [job for job in self._unwritten if not self._attempt(job)]
-
-    def _attempt(self, job: Job[object]) -> bool:
-        try:
-            job(self.database)
-        except StoreError as error:
-            log.warning("%s", error)
-            return False
-        except Exception:
-            log.exception("a job of the store of sessions failed")
-        return True
-
-
-def _settle(outcome: asyncio.Future[Any], settle: Callable[[Any], None], value: Any) -> None:
-    if not outcome.done():
-        settle(value)
-
-
-SessionQueue = tuple[Path, str]
-"""A session in a store."""
-
-_waiting: dict[SessionQueue, dict[int, WakeUp]] = {}
-_lock = threading.Lock()
-
-
-class WakeUp:
-    """Wakes one who waits, from any thread."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._event = asyncio.Event()
-
-    def wake(self) -> None:
-        with suppress(RuntimeError):  # the loop may be closed by now
-            self._loop.call_soon_threadsafe(self._event.set)
-
-    async def wait(self, seconds: float) -> None:
-        """Wait to be woken, or for so long."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._event.wait(), seconds)
-        self._event.clear()
-
-
-def add_waiter(queue: SessionQueue, ticket: int, wake_up: WakeUp) -> None:
-    with _lock:
-        _waiting.setdefault(queue, {})[ticket] = wake_up
-
-
-def remove_waiter(queue: SessionQueue, ticket: int) -> None:
-    with _lock:
-        waiters = _waiting.get(queue, {})
-        waiters.pop(ticket, None)
-        if not waiters:
-            _waiting.pop(queue, None)
-
-
-def is_next(queue: SessionQueue, ticket: int) -> bool:
-    """Whether nobody else of this process waits before this one."""
-    with _lock:
-        return ticket == min(_waiting.get(queue, {ticket: None}))
-
-
-def wake_next(queue: SessionQueue) -> None:
-    with _lock:
-        waiters = _waiting.get(queue)
-        if waiters:
-            waiters[min(waiters)].wake()
-
-
 OnWait = Callable[[int], None]
 
 _FIRST_LOOK = 0.002
@@ -240,8 +48,6 @@ _LAST_LOOK = 0.05
 _GROWTH = 1.5
 _CALLED = 1.0
 """Seconds: one who will be woken still polls now and then."""
-
-
 _PRUNE_EVERY = 3600.0
 
 
@@ -298,53 +104,36 @@ class AsyncSessionStore:
         """Get in line and wait to be first. On any error, `_give_up` must follow all the same."""
         wake_up = WakeUp()
         self._open.append(ticket)
-        position = await self._take(ticket, wake_up)
+        position = await self._worker.do(lambda found: turn_queue.take(found, ticket, wake_up))
         pause, told = _FIRST_LOOK, 0
         while position.ahead:
             if on_wait is not None and position.ahead != told:
                 told = position.ahead
                 on_wait(told)
-            if position.others and is_next(self._queue(ticket), ticket.id):
+            if position.others and turn_queue.is_next(self.file, ticket):
                 await wake_up.wait(pause)
                 pause = min(pause * _GROWTH, _LAST_LOOK)
             else:
                 await wake_up.wait(_CALLED)
             position = await self._worker.do(lambda database: turn_queue.look(database, ticket))
             if position.missing:  # the session was deleted
-                remove_waiter(self._queue(ticket), ticket.id)
-                position = await self._take(ticket, wake_up)
+                turn_queue.remove_waiter(self.file, ticket)
+                position = await self._worker.do(
+                    lambda database: turn_queue.take(database, ticket, wake_up)
+                )
         ticket.running = True
 
     async def _leave(self, ticket: TurnTicket, reason: str) -> None:
         """End a turn, and wait until the next can begin."""
         if ticket in self._open:
             self._open.remove(ticket)
-            await self._worker.done(lambda database: self._end(database, ticket, reason))
+            await self._worker.done(lambda database: turn_queue.end(database, ticket, reason))
 
     def _give_up(self, ticket: TurnTicket, reason: str) -> None:
         """The same for one who cannot wait."""
         if ticket in self._open:
             self._open.remove(ticket)
-            self._worker.do_eventually(lambda database: self._end(database, ticket, reason))
-
-    async def _take(self, ticket: TurnTicket, wake_up: WakeUp) -> QueuePosition:
-        def job(database: SessionDatabase) -> QueuePosition:
-            position = turn_queue.take(database, ticket)
-            if not position.ahead:
-                return position
-            add_waiter(self._queue(ticket), ticket.id, wake_up)
-            # The one ahead may have left before we were added.
-            return turn_queue.look(database, ticket)
-
-        return await self._worker.do(job)
-
-    def _end(self, database: SessionDatabase, ticket: TurnTicket, reason: str) -> None:
-        turn_queue.end(database, ticket, reason)
-        remove_waiter(self._queue(ticket), ticket.id)
-        wake_next(self._queue(ticket))
-
-    def _queue(self, ticket: TurnTicket) -> SessionQueue:
-        return self.file, ticket.key
+            self._worker.do_eventually(lambda found: turn_queue.end(found, ticket, reason))
 
 
 class Turn:
@@ -373,29 +162,33 @@ class Turn:
         """The model that was chosen for this session, or nothing."""
         return self._ticket.model
 
-    async def history(self, tokens: int) -> SessionHistory:
+    def history(self, tokens: int) -> asyncio.Future[SessionHistory]:
         """The newest messages that fit into so many tokens, oldest first; giants in short."""
-        known = self._worker.database.known
-        return await self._read(queries.history, tokens, known, before=self._first)
 
-    async def message_ranges(self, up_to: int, size: int) -> tuple[MessageRange, ...]:
+        def work(connection: sqlite3.Connection, session: int) -> SessionHistory:
+            known = self._worker.database.known
+            return history(connection, session, tokens, known, before=self._first)
+
+        return self._read(work)
+
+    def message_ranges(self, up_to: int, size: int) -> asyncio.Future[tuple[MessageRange, ...]]:
         """What no summary covers up to a message, in pieces of about so many tokens."""
-        return await self._read(queries.message_ranges, min(up_to, self._first - 1), size)
+        return self._read(message_ranges, min(up_to, self._first - 1), size)
 
-    async def read(self, span: MessageRange) -> tuple[Saved, ...]:
+    def read(self, span: MessageRange) -> asyncio.Future[tuple[Saved, ...]]:
         """The messages of a range, as they were said."""
-        return await self._read(queries.read, span)
+        return self._read(read, span)
 
-    async def search(
+    def search(
         self, text: str, limit: int = 5, *, outside: int | None = None
-    ) -> tuple[Saved, ...]:
+    ) -> asyncio.Future[tuple[Saved, ...]]:
         """The messages of this session that match best; `outside`: only those before this one."""
-        return await self._read(queries.search, text, limit, min(outside or LAST, self._first))
+        return self._read(search, text, limit, min(outside or LAST, self._first))
 
     async def info(self) -> SessionInfo:
         """What is known of the session, counted since it last began anew."""
         is_alive = partial(turn_queue.is_alive, turn_queue.directory_for(self._file))
-        found = await self._read(queries.describe, is_alive)
+        found = await self._read(describe, is_alive)
         if found is not None:
             return found
         now = time.time()
@@ -404,36 +197,36 @@ class Turn:
             ticket.key, ticket.origin, ticket.named, now, now, 0, 0, ticket.model, True, ""
         )
 
-    async def keep(self, messages: Sequence[Message], *, lasting: bool = False) -> None:
+    def keep(self, messages: Sequence[Message], *, lasting: bool = False) -> asyncio.Future[None]:
         """Write down the turn as far as it came: all its messages, of which some may be there.
 
         If `lasting`, it is on the disk before something is done that cannot be undone.
         """
         so_far = tuple(messages)
-        await self._worker.do(lambda database: self._keep(database, so_far, lasting=lasting))
+        return self._worker.do(lambda database: self._keep(database, so_far, lasting=lasting))
 
-    async def save(
+    def save(
         self, messages: Sequence[Message], *, usage: Usage, model: str, reason: str
-    ) -> None:
+    ) -> asyncio.Future[None]:
         """Keep all that was said in the turn, and how it ended."""
         whole = tuple(messages)
-        end = partial(queries.end, usage=usage, model=model, reason=reason)
+        noted = partial(end, usage=usage, model=model, reason=reason)
 
         def job(database: SessionDatabase) -> None:
-            self._keep(database, whole, lasting=True, end=end)
+            self._keep(database, whole, lasting=True, end=noted)
             self._ticket.saved = True
             self._first = LAST  # from here on it is what was said before
 
-        await self._worker.do(job)
+        return self._worker.do(job)
 
-    async def discard(self) -> None:
+    def discard(self) -> asyncio.Future[None]:
         """Take back what was kept of the turn: nothing came of it."""
 
         def work(connection: sqlite3.Connection, session: int) -> None:
             message_rows.discard(connection, session, self._ticket.id)
             self._written, self._first = 0, LAST
 
-        await self._write(work)
+        return self._write(work)
 
     def _keep(
         self,
@@ -466,37 +259,37 @@ class Turn:
         if not turn_queue.renew(database, connection, self._ticket):
             self._written, self._first = 0, LAST
 
-    async def compact(self, summary: str, up_to: int) -> None:
+    def compact(self, summary: str, up_to: int) -> asyncio.Future[None]:
         """Let a summary stand in history for the messages up to and with `up_to`."""
-        await self._write(queries.compact, summary, min(up_to, self._first - 1))
+        return self._write(compact, summary, min(up_to, self._first - 1))
 
-    async def reset(self) -> int:
+    def reset(self) -> asyncio.Future[int]:
         """Leave everything behind that was said; gives how many messages that is."""
-        return await self._write(queries.reset)
+        return self._write(reset)
 
     async def choose_model(self, model: str) -> None:
         """Let another model answer in this session from now on; `""` for the usual one."""
-        await self._write(queries.choose_model, model)
+        await self._write(choose_model, model)
         self._ticket.model = model
 
-    async def _read(
+    def _read(
         self,
         work: Callable[Concatenate[sqlite3.Connection, int, P], T],
         *arguments: P.args,
         **options: P.kwargs,
-    ) -> T:
+    ) -> asyncio.Future[T]:
         def in_session(connection: sqlite3.Connection) -> T:
             session = turn_queue.session_of(connection, self._ticket)
             return work(connection, session, *arguments, **options)
 
-        return await self._worker.do(lambda database: database.read(in_session))
+        return self._worker.read(in_session)
 
-    async def _write(
+    def _write(
         self,
         work: Callable[Concatenate[sqlite3.Connection, int, P], T],
         *arguments: P.args,
         **options: P.kwargs,
-    ) -> T:
+    ) -> asyncio.Future[T]:
         def job(database: SessionDatabase) -> T:
             def in_session(connection: sqlite3.Connection) -> T:
                 self._renew(database, connection)
@@ -504,4 +297,212 @@ class Turn:
 
             return database.write(in_session)
 
-        return await self._worker.do(job)
+        return self._worker.do(job)
+
+
+MOST_IMAGE_BYTES = 20 << 20
+"""Pictures in one prompt; of older ones only the name is given."""
+
+_Found = tuple[int, float, str]
+"""The number of a message, when it was saved, and its role."""
+
+
+def end(
+    connection: sqlite3.Connection, ticket: TurnTicket, *, usage: Usage, model: str, reason: str
+) -> None:
+    """Note how a turn ended, who answered, and what it cost."""
+    connection.execute(
+        "UPDATE turns SET reason = ?, model = ?, input = input + ?, output = output + ?,"
+        " cached = cached + ? WHERE id = ?",
+        (reason, model, usage.input, usage.output, usage.cached, ticket.id),
+    )
+    connection.execute(
+        "UPDATE sessions SET updated = ?, last_model = coalesce(nullif(?, ''), last_model)"
+        " WHERE id = ?",
+        (time.time(), model, ticket.session),
+    )
+
+
+def history(
+    connection: sqlite3.Connection,
+    session: int,
+    budget: int,
+    known: MessageCache | None = None,
+    *,
+    before: int = LAST,
+) -> SessionHistory:
+    """The newest messages that fit, oldest first. Reads no more of the session than that.
+
+    Those from `before` on belong to the turn that goes on. One that is larger than half of the
+    budget would push out everything else: it is given in short.
+    """
+    summary, floor = _covered(connection, session)
+    large, small = budget // 2, max(1, budget // 8)
+    found: list[_Found] = []
+    gap = False
+    cursor = connection.execute(
+        "SELECT id, created, role, tokens FROM messages WHERE session = ? AND id > ? AND id < ?"
+        " ORDER BY id DESC",
+        (session, floor, before),
+    )
+    for id_, created, role, tokens in cursor:
+        budget -= small if tokens > large else tokens
+        gap = budget < 0
+        if gap:
+            break
+        found.append((id_, created, role))
+    cursor.close()
+    if gap:
+        _begin_well(found)
+    whole = _read(connection, session, found, MessageCache() if known is None else known)
+    messages = tuple(_in_short(one, small) if one.tokens > large else one for one in whole)
+    first = not found and not _anything(connection, session, before)
+    return SessionHistory(summary, messages, first, whole=not gap and not summary, gap=gap)
+
+
+def _in_short(one: Saved, room: int) -> Saved:
+    message = cut_down(one.message, room)
+    return replace(one, message=message, tokens=message_tokens(message))
+
+
+def message_ranges(
+    connection: sqlite3.Connection, session: int, up_to: int, size: int
+) -> tuple[MessageRange, ...]:
+    """What no summary covers up to a message, oldest first, in pieces of about `size` tokens.
+
+    A message counts as `size` at most.
+    """
+    found: list[MessageRange] = []
+    rows = connection.execute(
+        "SELECT id, role, min(tokens, ?) FROM messages WHERE session = ? AND id > ? AND id <= ?"
+        " ORDER BY id",
+        (size, session, _covered(connection, session)[1], up_to),
+    )
+    for id_, role, tokens in rows:
+        if not found or (role == "user" and found[-1].tokens + tokens > size):
+            found.append(MessageRange(id_, id_, tokens))
+        else:
+            last = found[-1]
+            found[-1] = MessageRange(last.first, id_, last.tokens + tokens)
+    return tuple(found)
+
+
+def read(connection: sqlite3.Connection, session: int, span: MessageRange) -> tuple[Saved, ...]:
+    """The messages of a range, whole, with the names of their pictures."""
+    rows = connection.execute(
+        f"SELECT {COLUMNS} FROM messages WHERE session = ? AND id BETWEEN ? AND ? ORDER BY id",
+        (session, span.first, span.last),
+    )
+    return tuple(saved(row, named) for row in rows)
+
+
+def _covered(connection: sqlite3.Connection, session: int) -> tuple[str, int]:
+    """The summary, and the last message that it stands for."""
+    row = connection.execute("SELECT summary, floor FROM sessions WHERE id = ?", (session,))
+    return row.fetchone() or ("", 0)
+
+
+def _read(
+    connection: sqlite3.Connection, session: int, newest_first: list[_Found], known: MessageCache
+) -> tuple[Saved, ...]:
+    """The messages, of which those that were read before are known already."""
+    there = {
+        id_: one
+        for id_, created, _ in newest_first
+        if (one := known.get((id_, created))) is not None
+    }
+    missing = [id_ for id_, _, _ in newest_first if id_ not in there]
+    if missing:
+        within = _Pictures(connection)
+        rows = connection.execute(
+            f"SELECT {COLUMNS} FROM messages WHERE session = ? AND id BETWEEN ? AND ?"
+            " ORDER BY id DESC",
+            (session, missing[-1], missing[0]),
+        )
+        for row in rows:
+            one = saved(row, within.show)
+            there[one.id] = one
+            # Pictures are read each time: how many there may be depends on the newer ones.
+            if not any(pictures(one.message)):
+                known.add(one)
+    return tuple([there[id_] for id_, _, _ in reversed(newest_first)])
+
+
+def _begin_well(found: list[_Found]) -> None:
+    """Drop the oldest up to where somebody asks: no outcome may stand without its call."""
+    roles = [role for _, _, role in found]
+    starts = [at for at, role in enumerate(roles) if role == "user"] or [
+        at for at, role in enumerate(roles) if role != "tool"
+    ]
+    del found[starts[-1] + 1 if starts else 0 :]
+
+
+class _Pictures:
+    """Gives pictures back, the newest first, until there are too many bytes for one prompt."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._left = MOST_IMAGE_BYTES
+
+    def show(self, image: StoredImage) -> Text | Image:
+        if image.size > self._left:
+            return named(image)
+        data = image_data(self._connection, image)
+        if data is None:
+            return named(image)
+        self._left -= image.size
+        return Image(data, image.mime_type, image.name)
+
+
+def search(
+    connection: sqlite3.Connection, session: int, text: str, limit: int, outside: int | None
+) -> tuple[Saved, ...]:
+    """The messages that have most to do with a text, the best first, pictures by name only."""
+    where = message_rows.place(session, _epoch(connection, session))
+    found: list[Saved] = []
+    for message in message_rows.best(connection, where, text, limit, outside):
+        row = connection.execute(
+            f"SELECT {COLUMNS} FROM messages WHERE id = ? AND session = ?", (message, session)
+        ).fetchone()
+        if row is not None:
+            found.append(saved(row, named))
+    return tuple(found)
+
+
+def compact(connection: sqlite3.Connection, session: int, summary: str, up_to: int) -> None:
+    """Let a summary stand for the messages up to one; those that are still to come stay."""
+    connection.execute(
+        "UPDATE sessions SET summary = ?, floor = max(floor,"
+        " min(?, coalesce((SELECT max(id) FROM messages WHERE session = ?), 0))) WHERE id = ?",
+        (summary, up_to, session, session),
+    )
+
+
+def reset(connection: sqlite3.Connection, session: int) -> int:
+    """Begin anew. Gives how many messages are left behind."""
+    left: int = connection.execute(
+        "SELECT count(*) FROM messages WHERE session = ? AND epoch = ?",
+        (session, _epoch(connection, session)),
+    ).fetchone()[0]
+    connection.execute(
+        "UPDATE sessions SET epoch = epoch + 1, summary = '', title = '',"
+        " floor = coalesce((SELECT max(id) FROM messages WHERE session = ?), 0) WHERE id = ?",
+        (session, session),
+    )
+    return left
+
+
+def choose_model(connection: sqlite3.Connection, session: int, model: str) -> None:
+    connection.execute("UPDATE sessions SET chosen_model = ? WHERE id = ?", (model, session))
+
+
+def _epoch(connection: sqlite3.Connection, session: int) -> int:
+    row = connection.execute("SELECT epoch FROM sessions WHERE id = ?", (session,)).fetchone()
+    return 0 if row is None else row[0]
+
+
+def _anything(connection: sqlite3.Connection, session: int, before: int) -> bool:
+    row = connection.execute(
+        "SELECT 1 FROM messages WHERE session = ? AND id < ? LIMIT 1", (session, before)
+    )
+    return row.fetchone() is not None

@@ -1,4 +1,5 @@
-"""The SQLite database of sessions: migrations, one connection, its errors in words.
+"""The SQLite database of sessions: migrations, one connection, its errors in words; and the
+thread that works on it for the event loop.
 
 Times are seconds since 1970. A turn with an `owner` waits or runs in that process; the lowest such
 id of a session is the one that runs. `floor` is the last message that history leaves out. What was
@@ -7,27 +8,37 @@ said is found through `said`, where each word begins with the session and its ep
 `synchronous` is NORMAL: a killed process loses nothing that it had committed, and the order of
 turns is worthless after a power cut. What was said is written with FULL, so that an answer which
 somebody has read is there after a power cut, too; that is one wait for the disk a turn.
+
+The thread is a daemon: a process may end at any moment, and a transaction that was not committed
+is none.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
+import queue
 import sqlite3
 import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from clawkit.assistant.sessions.records import MessageCache
+from clawkit.errors import StoreError
 from clawkit.store import sqlite_failures
 from clawkit.store.sqlite_failures import is_busy as is_busy
 from clawkit.store.sqlite_failures import is_damage as is_damage
 from clawkit.system.files import keep_alike, keep_private, make_private
+
+log = logging.getLogger("clawkit.assistant")
 
 _STORE_NAME = "the store of sessions"
 
@@ -249,3 +260,150 @@ def _identity(file: Path) -> tuple[int, int]:
     except FileNotFoundError:
         return 0, 0
     return found.st_dev, found.st_ino
+
+
+Job = Callable[[SessionDatabase], T]
+IdleJob = Callable[[SessionDatabase], Iterator[object]]
+"""Work of no hurry, in small steps."""
+
+_TRY_AGAIN = 1.0
+_IDLE_PAUSE = 0.03
+"""Between two steps of a job, so that other processes get the store, too."""
+_LAST_STEPS = 5
+"""Of an idle job, when the thread ends: programs that live for one turn do their part."""
+
+
+class DatabaseThread:
+    """Runs jobs in the order in which they come. The thread starts with the first."""
+
+    def __init__(self, database: SessionDatabase) -> None:
+        self.database = database
+        self._jobs: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+        self._unwritten: list[Job[object]] = []
+        self._tried = 0.0
+        self._idle_jobs: list[Iterator[object]] = []
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._starting = threading.Lock()
+
+    def do(self, job: Job[T]) -> asyncio.Future[T]:
+        """The outcome of a job. It is done even if nobody waits for it any more."""
+        loop = asyncio.get_running_loop()
+        outcome: asyncio.Future[T] = loop.create_future()
+
+        def run() -> None:
+            settle: Callable[[Any], None] = outcome.set_result
+            value: Any = None
+            try:
+                value = job(self.database)
+            except Exception as error:  # noqa: BLE001 - handed to the waiting coroutine
+                settle, value = outcome.set_exception, error
+            with suppress(RuntimeError):  # the loop may be closed by now
+                loop.call_soon_threadsafe(_settle, outcome, settle, value)
+
+        self._put(run)
+        return outcome
+
+    def read(self, work: Work[T]) -> asyncio.Future[T]:
+        """What `work` finds, all of it at the same moment."""
+        return self.do(lambda database: database.read(work))
+
+    def do_when_idle(self, job: IdleJob) -> None:
+        """Do a job step by step, whenever nobody waits for anything; if it fails, it ends."""
+        with suppress(StoreError):  # the store may be closed by now
+            self._put(lambda: self._idle_jobs.append(job(self.database)))
+
+    def do_eventually(self, job: Job[object], done: Callable[[], None] | None = None) -> None:
+        """Do a job that must be done: while the store cannot be written it is tried again."""
+
+        def run() -> None:
+            self._try(job)
+            if done is not None:
+                done()
+
+        self._put(run)
+
+    async def done(self, job: Job[object]) -> None:
+        """Wait until such a job was tried for the first time."""
+        await self.do(lambda _: self._try(job))
+
+    def stop(self) -> threading.Thread | None:
+        """Let the thread end after what is still to be done; gives it, if it ever started."""
+        with self._starting:
+            if not self._closed:
+                self._closed = True
+                self._jobs.put(None)
+            return self._thread
+
+    async def close(self) -> None:
+        """End the thread and the connection, when everything is done."""
+        thread = self.stop()
+        if thread is not None:
+            await asyncio.to_thread(thread.join)
+
+    def _put(self, run: Callable[[], object]) -> None:
+        with self._starting:
+            if self._closed:
+                raise StoreError(f"{self.database.file}: the store of sessions was closed")
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._work, name="claw-sessions", daemon=True
+                )
+                self._thread.start()
+            self._jobs.put(run)
+
+    def _work(self) -> None:
+        try:
+            while True:
+                try:
+                    run = self._jobs.get(timeout=self._pause())
+                    if run is None:
+                        break
+                    run()
+                except queue.Empty:
+                    self._step()
+                if self._unwritten and time.monotonic() - self._tried >= _TRY_AGAIN:
+                    self._retry_unwritten()
+            self._retry_unwritten()
+            for _ in range(_LAST_STEPS):
+                self._step()
+        finally:
+            self.database.close()
+
+    def _pause(self) -> float | None:
+        """How long to wait for a job before there is something else to do."""
+        if self._idle_jobs:
+            return _IDLE_PAUSE
+        return _TRY_AGAIN if self._unwritten else None
+
+    def _step(self) -> None:
+        """Go on with the first job; one that has come to its end, or failed, is done with."""
+        if self._idle_jobs:
+            job, done = self._idle_jobs[0], list[object]()
+            self._attempt(lambda _: done.extend(islice(job, 1)))
+            if not done:
+                del self._idle_jobs[0]
+
+    def _try(self, job: Job[object]) -> None:
+        if not self._attempt(job):
+            self._unwritten.append(job)
+            self._tried = time.monotonic()
+
+    def _retry_unwritten(self) -> None:
+        self._tried = time.monotonic()
+        self._unwritten = [job for job in self._unwritten if not self._attempt(job)]
+
+    def _attempt(self, job: Job[object]) -> bool:
+        try:
+            job(self.database)
+        except StoreError as error:
+            log.warning("%s", error)
+            return False
+        except Exception:
+            log.exception("a job of the store of sessions failed")
+        return True
+
+
+def _settle(outcome: asyncio.Future[Any], settle: Callable[[Any], None], value: Any) -> None:
+    if not outcome.done():
+        settle(value)

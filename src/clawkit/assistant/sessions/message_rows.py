@@ -28,11 +28,19 @@ from typing import Any, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
-from clawkit.assistant import token_estimate
-from clawkit.assistant.sessions.records import LAST
+from clawkit.assistant.sessions.records import LAST, Saved
 from clawkit.models.json_fields import joined
-from clawkit.models.messages import unanswered, unknown_outcome
-from clawkit.models.protocol import File, Image, Message, Part, Text, ToolCall, ToolOutcome
+from clawkit.models.messages import shown_earlier, unanswered, unknown_outcome
+from clawkit.models.protocol import (
+    File,
+    Image,
+    Message,
+    Part,
+    Text,
+    ToolCall,
+    ToolOutcome,
+    message_tokens,
+)
 from clawkit.text.tokenizer import folded, pairs, split
 
 
@@ -98,7 +106,7 @@ def _encode(message: Message) -> EncodedMessage:
     return EncodedMessage(
         message.role,
         msgspec.json.encode(parts),
-        token_estimate.of_message(message),
+        message_tokens(message),
         indexed("\n".join(texts)),
         images,
         " ".join(first[: 4 * _TITLE].split())[:_TITLE],
@@ -166,6 +174,25 @@ def _mended(value: Any) -> Any:
             return [_mended(item) for item in cast("list[Any]", value)]
         case _:
             return value
+
+
+COLUMNS = "id, turn, epoch, created, tokens, role, parts"
+Row = tuple[int, int, int, float, int, Any, bytes]
+
+
+def named(image: StoredImage) -> Text:
+    return shown_earlier(image.name)
+
+
+def image_data(connection: sqlite3.Connection, image: StoredImage | StoredFile) -> bytes | None:
+    row = connection.execute("SELECT data FROM images WHERE digest = ?", (image.digest,)).fetchone()
+    return None if row is None else row[0]
+
+
+def saved(row: Row, showing: Showing) -> Saved:
+    id_, turn, epoch, created, tokens, role, parts = row
+    message = Message(role, shown(decode_parts(parts), showing))
+    return Saved(id_, message, created, tokens, turn, epoch)
 
 
 _INTERRUPTED = "[interrupted here: the program ended before the answer was complete]"

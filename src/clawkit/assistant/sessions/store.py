@@ -17,26 +17,30 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from clawkit.assistant.sessions import queries, turn_queue
+from clawkit.assistant.sessions import session_rows, turn_queue
 from clawkit.assistant.sessions.database import (
     SessionDatabase,
     empty_store,
     explained_os,
     is_damage,
 )
-from clawkit.assistant.sessions.message_rows import StoredFile, StoredImage, decode_parts
-from clawkit.assistant.sessions.queries import (
+from clawkit.assistant.sessions.message_rows import (
     COLUMNS,
     Row,
-    SessionPage,
-    StoredMedia,
-    forget,
-    give_back_space,
+    StoredFile,
+    StoredImage,
+    decode_parts,
     image_data,
     saved,
 )
 from clawkit.assistant.sessions.records import LAST, Saved, SessionInfo, Transcript
 from clawkit.assistant.sessions.repair import left_problem
+from clawkit.assistant.sessions.session_rows import (
+    SessionPage,
+    StoredMedia,
+    forget,
+    give_back_space,
+)
 from clawkit.errors import SessionError, StoreError
 from clawkit.models.protocol import File, Image, Text
 from clawkit.settings import is_there
@@ -58,7 +62,7 @@ class SessionStore:
     def list_sessions(self, active_minutes: float | None = None) -> tuple[SessionInfo, ...]:
         """All sessions, the last used first; with a number, those used within so many minutes."""
         since = 0 if active_minutes is None else time.time() - 60 * active_minutes
-        return self._read(lambda found: queries.every(found, self._is_alive, since), ())
+        return self._read(lambda found: session_rows.every(found, self._is_alive, since), ())
 
     def show(self, key: str) -> Transcript:
         """One session with all that was said in it; raises SessionError if there is none."""
@@ -85,11 +89,11 @@ class SessionStore:
 
         Pictures are without their bytes: `picture` has these.
         """
-        return self._read_one(key, partial(queries.page, before=before, count=count))
+        return self._read_one(key, partial(session_rows.page, before=before, count=count))
 
     def media(self, key: str, digest: str) -> StoredMedia | None:
         """A picture or a file that came or was sent in a session."""
-        return self._read(lambda found: queries.media(found, key, digest), None)
+        return self._read(lambda found: session_rows.media(found, key, digest), None)
 
     def export(self, keys: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
         """Everything about some sessions, or about all: a record for each session, each of its
@@ -148,7 +152,7 @@ class SessionStore:
         """What `work` finds of one session; raises SessionError if there is none."""
 
         def find(connection: sqlite3.Connection) -> T | None:
-            info = queries.find(connection, key, self._is_alive)
+            info = session_rows.find(connection, key, self._is_alive)
             return None if info is None else work(connection, info)
 
         found = self._read(find, None)

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from clawkit.assistant.sessions.async_store import DatabaseThread, log
-from clawkit.assistant.sessions.database import PATIENCE, SessionDatabase
+from clawkit.assistant.sessions.database import PATIENCE, DatabaseThread, SessionDatabase, log
 from clawkit.assistant.sessions.turn_queue import directory_for, is_alive, owner_here
 from clawkit.errors import InternalError, StoreError
 from clawkit.settings import is_there

@@ -1,4 +1,5 @@
-"""The queue of turns across processes: a database row for each turn, numbered as they came.
+"""The queue of turns across processes: a database row for each turn, numbered as they came; and who
+waits for one in this process.
 
 A turn runs when no earlier one of its session is open. Those of dead processes are not: whoever
 meets one clears it away. No number is given twice, so nobody can slip in before a turn that runs.
@@ -6,10 +7,13 @@ meets one clears it away. No number is given twice, so nobody can slip in before
 A process is alive while it holds the lock on a file of its own, which the kernel releases when the
 process dies, however it dies. A name is never used twice, so a file that nobody holds can be
 removed by anyone.
+
+Who waits for a turn is woken by those of this process, and polls for those of others.
 """
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import os
 import secrets
@@ -77,15 +81,22 @@ class QueuePosition(Struct, frozen=True):
     missing: bool = False
 
 
-def take(database: SessionDatabase, ticket: TurnTicket) -> QueuePosition:
-    """Get in line; the session is made if there is none."""
+def take(
+    database: SessionDatabase, ticket: TurnTicket, wake_up: WakeUp | None = None
+) -> QueuePosition:
+    """Get in line, to be woken; the session is made if there is none."""
     owner = owner_here(database.file)
 
     def work(connection: sqlite3.Connection) -> QueuePosition:
         enter(connection, ticket, owner)
         return _standing(connection, ticket, owner)
 
-    return database.write(work)
+    position = database.write(work)
+    if not position.ahead or wake_up is None:
+        return position
+    with _lock:
+        _waiting.setdefault((database.file, ticket.key), {})[ticket.id] = wake_up
+    return look(database, ticket)  # the one ahead may have left before
 
 
 def look(database: SessionDatabase, ticket: TurnTicket) -> QueuePosition:
@@ -141,8 +152,6 @@ def end(database: SessionDatabase, ticket: TurnTicket, reason: str) -> None:
 
     A turn that never ran, or had no outcome of any kind, leaves no trace.
     """
-    if not ticket.id:
-        return
     mine = (ticket.id, owner_here(database.file), ticket.key)
 
     def work(connection: sqlite3.Connection) -> None:
@@ -150,7 +159,10 @@ def end(database: SessionDatabase, ticket: TurnTicket, reason: str) -> None:
             ran = ticket.running and bool(reason)
             _finish(connection, ticket.id, reason or LOST, saved=ticket.saved, ran=ran)
 
-    database.write(work)
+    if ticket.id:
+        database.write(work)
+    remove_waiter(database.file, ticket)
+    _wake_next(database.file, ticket.key)
 
 
 def clear(connection: sqlite3.Connection, dead: Iterable[str]) -> None:
@@ -312,3 +324,47 @@ def _forget() -> None:
 atexit.register(_leave)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
+
+
+_waiting: dict[tuple[Path, str], dict[int, WakeUp]] = {}
+"""Of each session in a store: the tickets that wait."""
+_lock = threading.Lock()
+
+
+class WakeUp:
+    """Wakes one who waits, from any thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._event = asyncio.Event()
+
+    def wake(self) -> None:
+        with suppress(RuntimeError):  # the loop may be closed by now
+            self._loop.call_soon_threadsafe(self._event.set)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait to be woken, or for so long."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._event.wait(), seconds)
+        self._event.clear()
+
+
+def remove_waiter(file: Path, ticket: TurnTicket) -> None:
+    with _lock:
+        waiters = _waiting.get((file, ticket.key), {})
+        waiters.pop(ticket.id, None)
+        if not waiters:
+            _waiting.pop((file, ticket.key), None)
+
+
+def is_next(file: Path, ticket: TurnTicket) -> bool:
+    """Whether nobody else of this process waits before this one."""
+    with _lock:
+        return ticket.id == min(_waiting.get((file, ticket.key), {ticket.id: None}))
+
+
+def _wake_next(file: Path, key: str) -> None:
+    with _lock:
+        waiters = _waiting.get((file, key))
+        if waiters:
+            waiters[min(waiters)].wake()

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import typer
 
+from clawkit.assistant.assistant import Assistant
 from clawkit.assistant.callbacks import AssistantReply, MessageContext, combine
 from clawkit.assistant.chat_commands import Name, parse_command
 from clawkit.assistant.config import Config, read_config
 from clawkit.assistant.media.inbound import attachment_from_file, attachments_from_files
 from clawkit.assistant.prompt import said
 from clawkit.assistant.redaction import redact
-from clawkit.assistant.reply import Assistant
 from clawkit.assistant.sessions.records import Saved
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.assistant.sessions.turn_queue import check_key

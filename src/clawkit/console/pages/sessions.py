@@ -13,8 +13,8 @@ from starlette.responses import Response
 from clawkit.assistant.config import Config, Price, costs, read_config
 from clawkit.assistant.media.prompt_parts import FrameOpening, opening_of
 from clawkit.assistant.sessions.message_rows import StoredFile, StoredPart
-from clawkit.assistant.sessions.queries import StoredMessage, StoredTurn
 from clawkit.assistant.sessions.records import LAST
+from clawkit.assistant.sessions.session_rows import StoredMessage, StoredTurn
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.console import api
 from clawkit.console.api import ApiError, ConsolePage
