@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from clawkit.claude import arguments, confinement
+from clawkit.claude import confinement, options
 from clawkit.claude.options import ClaudeAgentOptions
 from clawkit.settings import settings
 from tests.assistant.providers.scripted import scripted_anthropic
@@ -213,7 +213,7 @@ def test_every_option_is_on_the_page_with_its_flag() -> None:
     table = PAGE.split("## Every option")[1].split("## Coming")[0]
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.MULTILINE))
     assert sorted(rows) == sorted(ClaudeAgentOptions.__struct_fields__)
-    code = inspect.getsource(arguments) + inspect.getsource(confinement)
+    code = inspect.getsource(options) + inspect.getsource(confinement)
     for option, meaning in rows.items():
         for flag in re.findall(r"`(--[\w-]+(?:=\w+)?)`", meaning):
             assert f'"{flag}' in code, f"{option}: {flag}"

@@ -272,7 +272,9 @@ class ReplyPipeline:
             return f"this answer is not in the session: {error}"
         keeps = self._remembers and reason not in ("cancelled", "failed")
         if keeps and _is_worth_keeping(self._context.text):
-            said = (("user", self._context.text), ("assistant", exchange.text))
+            # What the offline answerer says only repeats what memory has.
+            answer = "" if self._is_offline else exchange.text
+            said = (("user", self._context.text), ("assistant", answer))
             await self._assistant.long_term.keep(
                 tuple(TurnMessage(role, text, time.time()) for role, text in said if text.strip()),
                 self._context.session_key,
