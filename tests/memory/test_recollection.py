@@ -74,3 +74,15 @@ def test_what_is_far_behind_the_best_is_not_told(memory: Memory) -> None:
     assert "fern" in block
     assert "hazelnuts" not in block
     assert "PostgreSQL" not in block
+
+
+def test_what_became_of_a_thing_is_told_beside_it_though_nothing_else_is_alike(
+    memory: Memory, clock: Clock
+) -> None:
+    memory.remember("I drive a red Honda Jazz.", Caller())
+    for text in ("My cat is called Biscuit.", "I play bridge on Wednesdays.", "Jean has my key."):
+        memory.remember(text, Caller())
+    clock.now += 86_400
+    memory.remember("I sold the Jazz to Brenda's nephew and take the bus.", Caller())
+    assert "sold the Jazz" in told(memory, "What car do I drive?")
+    assert "Biscuit" not in told(memory, "What car do I drive?")

@@ -23,16 +23,18 @@ from clawkit.errors import StoreError
 from clawkit.memory.display_text import MemoryTexts
 from clawkit.memory.people import names_of
 from clawkit.memory.portrait import Told, best_of, is_of, portrait
+from clawkit.memory.recall.question import RecallQuestion
 from clawkit.memory.recall.search import Hit, SearchResult, search
 from clawkit.memory.recall.signals import mentioned, says_change
 from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, reads
 from clawkit.memory.tokens import Caller
 from clawkit.store.database import Database, Unit
+from clawkit.text.tokenizer import telling_words, terms
 
 if TYPE_CHECKING:
     from clawkit.memory.embed.embedder import Embedder
-    from clawkit.store.arrays import Floats
+    from clawkit.store.arrays import Bools, Floats
 
 NOTHING = "No relevant memories found."
 NOTHING_NEW = (
@@ -155,6 +157,7 @@ def look_again(
     leads = tells & (mentioned(nodes, introduced) > 0)
     said = best.created, best.seq
     later = np.array([(node.created, node.seq) > said for node in nodes], np.float32)
+    leads |= tells & (later > 0) & _ends(best, nodes, question)
     near = tells * _nearness(best, nodes, vectors)
     gain = _INTRODUCED * leads + near * (_NEAR + _LATER * later)
     scores = np.array([hit.score for hit in hits]) + found.far_behind * gain
@@ -177,6 +180,22 @@ def look_again(
     if question.is_about_past:
         return told, frozenset()
     return told, _replaced(nodes[newer or 0], nodes, vectors)
+
+
+def _ends(best: Node, nodes: Sequence[Node], question: RecallQuestion) -> Bools:
+    """Which of these may end what the best tells: they say that something has changed, and share a
+    word with it that was not asked for, no name: "I drive a Jazz", "I sold the Jazz".
+    """
+    usual = {*question.telling_words.values(), *terms(" ".join(question.people.names))}
+    own = {*telling_words(best.scene.action).values()} - usual
+    return np.array(
+        [
+            at < _REPLACING
+            and says_change(node.scene.action)
+            and not own.isdisjoint(telling_words(node.scene.action).values())
+            for at, node in enumerate(nodes)
+        ]
+    )
 
 
 def _replacing(nodes: Sequence[Node], near: Floats) -> int | None:

@@ -113,8 +113,10 @@ _CANCELS = re.compile(
 _CHANGES = re.compile(
     r"\b(?:now|new|no longer|not any ?more|instead|mov(?:ed|es|ing)|chang(?:ed|es)|switch(?:ed|es)"
     r"|cancel(?:l?ed|s)|postponed|raised|reduced|cut|from now on|as of|since|starting|stopped|quit"
+    r"|sold|swapped|replaced|retired|traded in|ga?ve (?:up|away)"
     r"|jetzt|neue[rsnm]?|neu|nicht mehr|kein\w* \w+ mehr|statt|stattdessen|verschoben|vorgezogen"
     r"|wechsel\w*|gekündigt|nur noch|ab|seit|umgezogen|abgesetzt|erhöht|sondern|doch erst"
+    r"|verkauft|verschenkt|eingetauscht|ersetzt"
     r"|ahora|ya no|nuev[oa]s?|en vez de|en lugar de|cambi\w+|desde|a partir"
     r"|maintenant|désormais|ne \w+ plus|n['’]\w+ plus|nouve(?:au|lle|l)s?|au lieu|chang\w+|à partir"
     r"|adesso|ora|nuov[oaie]|invece|non \w+ più|agora|nov[oa]s?|em vez|já não|nu|nieuwe?|niet meer"
