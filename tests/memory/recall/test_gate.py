@@ -229,3 +229,15 @@ def test_what_corrects_the_best_is_told_beside_it_however_far_behind(
     said = [first, *ENGLISH, then]
     memory.patrol(Caller(), [ConversationMessage("user", text) for text in said])
     assert now in told(memory, question)
+
+
+def test_the_first_memory_does_not_come_to_mind_at_everything(memory: Memory) -> None:
+    memory.remember("The spare key of the greenhouse hangs behind the fern.", Caller())
+    for text in (
+        "Write me a poem about the sea",
+        "Which port does nginx use by default?",
+        "please refactor this function",
+        "Who won the cup?",
+    ):
+        assert memory.recall(text, Caller()).text == NOTHING
+    assert "fern" in memory.recall("Where is the spare key?", Caller()).text

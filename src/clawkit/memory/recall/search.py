@@ -441,8 +441,8 @@ def weighted(matrix: Floats, profile: WeightsProfile) -> Floats:
 
 
 _LOOKED_AT = 3
-_MANY = 300
-"""How many memories the lives have that gates are fitted on."""
+_MANY, _FEWEST = 300, 5
+"""How many memories the lives have that gates are fitted on, and their smallest samples."""
 
 _WEIGHED = 60
 _TEMPERATURE = 1.5
@@ -551,7 +551,7 @@ def few(memories: int) -> float:
 
     The nearest of many is near by chance; the nearest of a few is so for a reason.
     """
-    return max(0.0, math.log(_MANY / max(1, memories)))
+    return max(0.0, math.log(_MANY / max(_FEWEST, memories)))
 
 
 def features(
