@@ -18,6 +18,7 @@ from clawkit.cli.commands import (
     command_group,
     print_ascii_json,
     print_lines,
+    read_stdin,
 )
 from clawkit.cli.tables import table_lines
 from clawkit.errors import ClawError, PolicyError
@@ -73,7 +74,7 @@ def call_from(words: list[str]) -> Fixture:
     if len(words) > 1:
         return call_from_words(words)
     if first == "-":
-        return read_fixture(sys.stdin.read(), "stdin")
+        return read_fixture(read_stdin(), "stdin")
     is_json = first.lstrip().startswith("{")
     if not is_json and (Path(first).is_file() or first.endswith(".json")):
         return read_fixture(read_text(Path(first)), first)

@@ -39,7 +39,7 @@ def read_arguments(words: Sequence[str], schema: Schema, first: str = "") -> dic
     """The arguments of a call. `first` names a file with a JSON object to begin with."""
     reading = _Reading(schema)
     if first:
-        reading.add_all(_file(first, "--input").decode(errors="replace"), first)
+        reading.add_all(_decoded(_file(first, "--input"), "--input", first), first)
     for word in words:
         reading.add(word)
     return reading.close()

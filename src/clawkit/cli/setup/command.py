@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,7 @@ import msgspec
 import typer
 from msgspec.structs import replace
 
-from clawkit.cli.commands import print_json, with_options
+from clawkit.cli.commands import print_json, read_stdin, with_options
 from clawkit.cli.setup.questions import (
     agreed,
     ask,
@@ -421,7 +420,7 @@ def _key(options: SetupOptions, variable: str, config: Config, *, asking: bool) 
             raise SettingsError(
                 "--key-stdin needs --key-env NAME: this provider has no key by itself"
             ).of_usage()
-        return valid_key(sys.stdin.read()), keep
+        return valid_key(read_stdin()), keep
     found = _found(variable, config) if variable else None
     if found is not None and (options.keep_key or not asking):
         is_copied = options.keep_key and found.where == "environment"
