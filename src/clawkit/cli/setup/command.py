@@ -157,11 +157,11 @@ def _run(options: SetupOptions) -> int:
         _must_suffice(options, config)
     ready, detail = _chosen(options, config, found, asking=asking)
     changes = _show(ready)
-    if changes and not options.yes and not agreed("Write this?", default=True):
+    if changes and asking and not agreed("Write this?", default=True):
         raise Refused
     _write(ready)
     report = _report(ready, options, detail, changed=changes)
-    return _finish(options, ready, report, asking=asking and not options.yes)
+    return _finish(options, ready, report, asking=asking)
 
 
 def _write(ready: ConfigPlan) -> None:
@@ -249,7 +249,7 @@ def _show_found(*, as_json: bool) -> int:
 
 
 def _can_ask(options: SetupOptions) -> bool:
-    return os.isatty(0) and os.isatty(2) and not options.key_stdin
+    return os.isatty(0) and os.isatty(2) and not options.key_stdin and not options.yes
 
 
 def _must_be_known(options: SetupOptions, config: Config, *, asking: bool) -> None:
@@ -288,16 +288,22 @@ def _completed(
     server = next((one for one in found if one.provider == options.provider), None)
     if server is None or server.kind != "server":
         return options
-    model = options.model or ("" if asking and not options.yes else server.model)
+    model = options.model or ("" if asking else server.model)
     return replace(options, model=model, base_url=options.base_url or server.base_url)
 
 
 def _must_suffice(options: SetupOptions, config: Config) -> None:
     """Nobody can be asked: everything that is missing is named at once."""
+    from clawkit.assistant.model_discovery import LOCAL_SERVERS
+
     missing: list[str] = []
+    nobody = "--yes asks nothing" if options.yes else "this is not a terminal to ask questions in"
     provider = _provider(options.provider, config)
     if not options.provider:
         missing.append("--provider (`claw setup --check` shows what was found)")
+        if options.yes:
+            names = ", ".join(LOCAL_SERVERS.values())
+            nobody = f"no model server was found on this machine (looked for {names})"
     elif options.provider != _OFFLINE:
         if not options.model and not _default_model(options.provider):
             away = f" (nothing answers at {provider.base_url})" if provider else ""
@@ -310,9 +316,7 @@ def _must_suffice(options: SetupOptions, config: Config) -> None:
     if not options.yes:
         missing.append("--yes")
     if missing:
-        raise SettingsError(
-            f"this is not a terminal to ask questions in: give {'; '.join(missing)}"
-        ).of_usage()
+        raise SettingsError(f"{nobody}: give {'; '.join(missing)}").of_usage()
 
 
 def _chosen(
@@ -329,7 +333,7 @@ def _chosen(
         detail = _test(ready, asking=asking)
         if detail is not None:
             return ready, detail
-        options = replace(options, provider="", model="", base_url="", key_env="", yes=False)
+        options = replace(options, provider="", model="", base_url="", key_env="")
         found = found or _look(config)
 
 
