@@ -620,7 +620,13 @@ def print_changes(
         summary = {"calls": total, "changed": changed, "uncertain": unsure, "answered": answered}
         print_ascii_json({**summary, "changes": [_change_json(change) for change in changes]})
         return
-    print(f"{counted(total, 'call')}: {total - changed - unsure} stay, {changed} change")
+    # As `claw log stats` counts: what needs no decision of the policy is no call.
+    others = sum(item.recorded.count for item in replayed if item.recorded.decision == "pass")
+    beside = f" and {counted(others, 'other request')}" if others else ""
+    print(
+        f"{counted(total - others, 'call')}{beside}: {total - changed - unsure} stay, "
+        f"{changed} change"
+    )
     if unsure:
         print(f"{counted(unsure, 'call')} uncertain: the audit has their arguments redacted or cut")
     if answered:
