@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from clawkit import SdkMcpServerImpl, Server, claw_tool
-from clawkit.errors import BeingError, PolicyError
+from clawkit.errors import BeingError, InvalidArgumentsError, PolicyError, SettingsError
 from clawkit.guard import guard_server, load_policy
 from clawkit.memory import open_being
 from tests.processes import ROOT
@@ -107,6 +108,47 @@ def test_a_being_forgets_by_the_beginning_of_an_id_and_says_which_memory_is_not_
                 ada.forget(unknown)
         with pytest.raises(BeingError, match="no id of a memory"):
             ada.forget("the one about the bus")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        (lambda ada: ada.remember(None), "text: must be a str, and None is none"),
+        (lambda ada: ada.remember(" "), "text: must not be empty"),
+        (lambda ada: ada.remember("x", when="soon"), r"when\[0\]: must be a date"),
+        (lambda ada: ada.recall(None), "message: must be a str"),
+        (lambda ada: ada.hear(None), "messages: must be a str"),
+        (lambda ada: ada.forget(3), "ids: must be a str, and 3 is none"),
+    ],
+)
+def test_a_being_names_the_argument_that_is_wrong(
+    tmp_path: Path, wrong: Callable[[Any], object], problem: str
+) -> None:
+    with (
+        open_being("ada", store=f"sqlite:{tmp_path / 'beings.db'}", embedder="none") as ada,
+        pytest.raises(InvalidArgumentsError, match=f"^{problem}"),
+    ):
+        wrong(ada)
+
+
+def test_an_embedder_that_does_not_exist_is_told_where_a_being_is_opened(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="no embedder is called 'nope'"):
+        open_being("ada", store=f"sqlite:{tmp_path / 'beings.db'}", embedder="nope")
+
+
+def test_a_closed_being_neither_reads_nor_writes(tmp_path: Path) -> None:
+    with open_being("ada", store=f"sqlite:{tmp_path / 'beings.db'}", embedder="none") as ada:
+        key = ada.remember("The spare key hangs behind the fern.")
+    for use in (
+        lambda: ada.remember("x"),
+        lambda: ada.recall("key"),
+        lambda: ada.search("key"),
+        lambda: ada.hear("x"),
+        lambda: ada.forget(key),
+        ada.patrol,
+    ):
+        with pytest.raises(BeingError, match="this Being is closed"):
+            use()
 
 
 def test_a_policy_decides_about_a_call(policy: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clawkit.errors import SettingsError
-from clawkit.settings import is_there, read_settings
+from clawkit.settings import is_there, read_settings, seconds_in
 
 
 def test_the_usual_places_are_under_the_home(home: Path) -> None:
@@ -46,3 +46,10 @@ def test_what_cannot_be_looked_at_is_not_taken_for_what_is_not_there(tmp_path: P
         assert not is_there(tmp_path / name)
     with pytest.raises(OSError, match="name too long"):
         is_there(tmp_path / ("x" * 1000))
+
+
+def test_seconds_that_are_no_number_are_refused_with_their_variable() -> None:
+    assert seconds_in({}, "CLAW_MEMORY_PATIENCE", 2.5) == 2.5
+    assert seconds_in({"CLAW_MEMORY_PATIENCE": "0.5"}, "CLAW_MEMORY_PATIENCE", 2.5) == 0.5
+    with pytest.raises(SettingsError, match=r"CLAW_MEMORY_PATIENCE is a number .* 'abc' is none"):
+        seconds_in({"CLAW_MEMORY_PATIENCE": "abc"}, "CLAW_MEMORY_PATIENCE", 2.5)

@@ -63,11 +63,12 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
 
 
 def seconds_in(environment: Mapping[str, str], name: str, usual: float) -> float:
-    """The seconds that a variable names; the usual ones where it names none."""
+    """The seconds that a variable names; the usual ones where it is not set."""
+    value = environment.get(name, "")
     try:
-        return max(0.0, float(environment.get(name, "")))
+        return max(0.0, float(value)) if value else usual
     except ValueError:
-        return usual
+        raise SettingsError(f"{name} is a number of seconds, and {value!r} is none") from None
 
 
 def is_there(path: Path) -> bool:

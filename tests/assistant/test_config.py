@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from clawkit.assistant.config import read_config
 from clawkit.errors import SettingsError
+from clawkit.settings import Settings
 from tests.assistant.replies import config_of
 
 NOBODY = "~no-such-user-here/x"
@@ -37,3 +39,16 @@ def test_a_path_that_no_system_has_is_refused(tmp_path: Path) -> None:
 
 def test_a_path_may_begin_at_home(tmp_path: Path) -> None:
     assert config_of(tmp_path, '[assistant]\nworkspace = "~/x"').workspace == Path.home() / "x"
+
+
+def test_a_setting_outside_its_section_is_told_where_it_belongs(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"config.toml: `use` belongs under \[model\]$"):
+        config_of(tmp_path, 'use = "offline"')
+
+
+def test_a_config_that_cannot_be_read_names_its_file_once(tmp_path: Path) -> None:
+    places = Settings(tmp_path, tmp_path, tmp_path)
+    (tmp_path / "config.toml").mkdir()
+    with pytest.raises(SettingsError) as caught:
+        read_config(places)
+    assert str(caught.value) == f"{tmp_path / 'config.toml'} cannot be read: Is a directory"

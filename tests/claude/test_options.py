@@ -187,7 +187,7 @@ def test_an_unknown_option_is_an_error_that_says_what_was_meant(attempt: Any) ->
 
 
 def test_an_unknown_keyword_is_an_error_too() -> None:
-    with pytest.raises(TypeError, match="alowed_tools"):
+    with pytest.raises(SettingsError, match="'alowed_tools'; did you mean allowed_tools"):
         ClaudeAgentOptions(alowed_tools=[])  # pyright: ignore[reportCallIssue]
 
 

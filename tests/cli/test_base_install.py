@@ -128,6 +128,7 @@ def test_tools_of_files_can_be_called_and_other_servers_name_their_extra(package
         ("being", "serve", "--port", "0", "--login"),
         ("serve", str(ROOT / "examples" / "calculator.py"), "--http", "0", "--login"),
         ("mcp-server", "--http", "0", "--login"),
+        ("proxy", "--listen", "0", "--url", "http://127.0.0.1:9/mcp", "--login"),
         ("user", "add", "ada"),
     ],
     ids=" ".join,

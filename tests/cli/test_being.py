@@ -78,6 +78,19 @@ def test_a_soul_comes_from_a_file(tmp_path: Path) -> None:
     assert len(as_json("being", "list")) == 1
 
 
+@pytest.mark.parametrize("name", ["bad name/..", "..", "-x", "a\tb", "<b>", "a" + "\u202e"])
+def test_a_name_is_plain_and_what_is_not_is_told_what_is(name: str) -> None:
+    assert "take letters and digits" in refused("being", "create", "--", name, code=2)
+    assert "There are no Beings" in said("being", "list")
+
+
+@pytest.mark.parametrize(
+    "name", ["Ada's garden", "team-2.1", "Anna Müller", "記憶", "स्मृति", "my_notes"]
+)
+def test_names_are_in_every_language(name: str) -> None:
+    assert f"Made {name}: " in said("being", "create", name)
+
+
 def test_a_name_is_taken_once() -> None:
     first = create("twin")
     problem = refused("being", "create", "twin")

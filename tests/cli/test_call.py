@@ -94,6 +94,22 @@ async def buy(what: str, context: Context) -> str:
 def variable(name: str) -> str:
     return os.environ.get(name, "not set")
 '''
+SELF = """
+from dataclasses import dataclass
+
+from clawkit import claw_tool
+
+
+@dataclass
+class Tree:
+    name: str
+    branches: "list[Tree] | None" = None
+
+
+@claw_tool
+def plant(tree: Tree, height: int) -> str:
+    return tree.name
+"""
 TRIP = """
 from dataclasses import dataclass
 
@@ -198,8 +214,8 @@ def test_help_shows_what_is_in_an_object_and_how_it_is_typed(tmp_path: Path) -> 
     [
         (("forcast",), "claw call: there is no tool 'forcast': did you mean forecast?"),
         (("zzz",), "claw call: there is no tool 'zzz': there is forecast, ship, "),
-        (("forecast",), "claw call: forecast: missing: city\nUsage: claw call "),
-        (("forecast", "ciy=Oslo"), "did you mean city?\nUsage: claw call "),
+        (("forecast",), "claw call: forecast: missing: city; `claw call "),
+        (("forecast", "ciy=Oslo"), "did you mean city?; `claw call "),
         (("forecast", "city=Oslo", "days=x"), "claw call: forecast: days=x: expected an integer"),
     ],
 )
@@ -323,17 +339,65 @@ def test_a_tool_may_ask_the_person_at_the_terminal(weather: Path, behind_a_comma
         screen.type("two\r")
         screen.shows("kilos=two: expected an integer")
         screen.type("2\r")
-        screen.shows("gift (boolean) [false]:")
-        screen.type("\r")
-        screen.shows("? Really?", "Go on? [y/N]")
+        screen.shows("gift [yes/no] [false]:")
+        screen.type("maybe\r")
+        screen.shows("gift=maybe: expected yes or no")
+        screen.type("n\r")
+        screen.shows("? Really?", "Go on? [yes/no] [no]:")
+        screen.type("sure\r")
+        screen.shows("answer=sure: expected yes or no")
         screen.type("y\r")
         screen.shows("2 kg, False, accept")
         assert screen.process.wait(PATIENCE) == 0
 
 
-def test_where_nobody_can_be_asked_a_question_is_an_error(weather: Path) -> None:
-    done = claw("call", weather, "buy", "what=rice", code=1)
-    assert "the capability 'elicitation'" in done.stderr
+def test_where_nobody_can_be_asked_a_question_is_an_error_that_says_what_to_do(
+    weather: Path,
+) -> None:
+    advice = "claw call: buy asks whoever calls it: run it in a terminal, to answer\n"
+    assert claw("call", weather, "buy", "what=rice", code=1).stderr.endswith(advice)
+    behind = ("--", *serving(weather))
+    assert claw("call", "buy", "what=rice", *behind, code=1).stderr.endswith(advice)
+
+
+def test_what_only_the_tool_can_tell_is_wrong_with_the_command_line_is_status_2(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "sample.py"
+    file.write_text(
+        "from datetime import timedelta\n"
+        "from clawkit import claw_tool\n\n"
+        "@claw_tool\n"
+        "def wait(span: timedelta, times: int = 1) -> str:\n"
+        "    return str(span)\n"
+    )
+    for where in ([str(file)], []):
+        behind = [] if where else ["--", *serving(file)]
+        done = claw("call", *where, "wait", "span=5", *behind, code=2)
+        assert "span: must be a duration" in done.stderr
+        claw("call", *where, "wait", "span=PT5S", "times:=null", *behind, code=2)
+        claw("call", *where, "wait", "span=5", "--json", *behind, code=2)
+
+
+def test_what_does_not_fit_is_one_line_that_names_the_help(weather: Path) -> None:
+    done = claw("call", weather, "buy", "whta=rice", code=2)
+    assert done.stderr.removeprefix("loading\n") == (
+        "claw call: buy: there is no argument 'whta': did you mean what?; "
+        f"`claw call {weather} buy --help` shows how it is called\n"
+    )
+    assert "more than 0" in claw("call", weather, "buy", "--timeout", "0", code=2).stderr
+
+
+def test_a_class_that_refers_to_itself_is_shown_once(tmp_path: Path) -> None:
+    file = tmp_path / "sample.py"
+    file.write_text(SELF)
+    shown = claw("call", file, "plant", "--help", code=0).stdout
+    assert [line.split()[0] for line in shown.splitlines() if line.startswith("  ")] == [
+        "tree",
+        "tree.name",
+        "tree.branches",
+        "height",
+    ]
 
 
 def test_tools_of_the_official_server_are_called_too(tmp_path: Path) -> None:

@@ -12,8 +12,12 @@ from typer.testing import CliRunner, Result
 
 from clawkit.assistant.memory.place import MemoryPlace
 from clawkit.cli.app import app
+from clawkit.hosts.clients import CLIENTS
 from clawkit.settings import settings
+from tests.claw import CLAW
 from tests.cli.commands import plain_environment
+from tests.guard.approvals import until
+from tests.guard.terminal import terminal
 from tests.hosts.samples import BY_CLIENT, KEY, SAMPLES, TOKEN
 
 PROGRAM = str(Path(sys.executable).with_name("openclaw"))
@@ -169,6 +173,17 @@ def test_without_a_client_it_lists_those_that_are_found(home: Path) -> None:
     assert f"claude mcp add --scope user openclaw -- {PROGRAM} mcp-server" in result.stdout
     clients = json.loads(run("--json").stdout)["clients"]
     assert {one["client"]: one["state"] for one in clients}["zed"] == "installed"
+
+
+def test_the_clients_that_are_missing_are_listed_in_lines_that_break_between_words() -> None:
+    with terminal(*CLAW, "install", width=60) as screen:
+        assert screen.ends() == 0
+        until(lambda: "claude mcp add" in screen.text)
+    told = screen.text.partition("\n\n")[0].splitlines()
+    assert len(told) > 2
+    titles = {word for one in CLIENTS for word in one.title.split()}
+    listed = " ".join(told).removeprefix("Not found on this machine: ").removesuffix(".")
+    assert {word.removesuffix(",") for word in listed.split()} <= titles
 
 
 def test_nowhere_to_be_found_is_said(home: Path) -> None:

@@ -255,6 +255,8 @@ def test_the_doctor_looks_for_all_that_the_english_model_needs(tmp_path: Path) -
 
 def test_an_embedder_that_nobody_knows_is_a_problem(config: Path) -> None:
     config.write_text('[memory]\nembedder = "magic"\n')
+    shown = run("status", code=1, env={"CLAW_EMBEDDER": ""}).stdout
+    assert "problem    no embedder is called 'magic'" in shown
     done = json.loads(run("doctor", "--json", code=1, env={"CLAW_EMBEDDER": ""}).stdout)
     (found,) = [check for check in done["checks"] if check["name"] == "embedder"]
     assert "no embedder is called 'magic'" in found["detail"]

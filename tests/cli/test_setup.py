@@ -123,9 +123,11 @@ def test_one_that_does_not_answer_is_written_only_if_a_person_says_so(home: Path
     with scripted_openai([Status(401, message="no"), Status(401, message="no")]) as server:
         options = ("setup", "--provider", "mine", "--model", "m1", "--base-url", server.url)
         for reply, code in (("q", 1), ("w", 0)):
-            with terminal(*CLAW, *options, "--yes", width=200) as screen:
+            with terminal(*CLAW, *options, width=200) as screen:
                 answer(screen, "(empty: it needs none): ", "")
                 answer(screen, "or quit? (r/c/w/q) [r]: ", reply)
+                if reply == "w":
+                    answer(screen, "Write this? [Y/n]: ", "y")
                 assert screen.ends() == code
                 assert "It does not answer: " in screen.text
             assert (config_directory(home) / "config.toml").exists() == (code == 0)
@@ -472,7 +474,24 @@ def test_yes_takes_a_local_server_and_does_what_the_options_say(home: Path) -> N
 def test_yes_is_no_consent_to_pay(home: Path) -> None:
     done = claw("setup", "--yes", env={"ANTHROPIC_API_KEY": KEY})
     assert (done.returncode, done.stdout) == (2, "")
-    assert "give --provider (`claw setup --check` shows what was found)" in done.stderr
+    assert done.stderr == (
+        "claw setup: no model server was found on this machine (looked for Ollama, LM Studio, "
+        "llama.cpp, vLLM): give --provider (`claw setup --check` shows what was found)\n"
+    )
+    assert list(config_directory(home).iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [((), "no model server was found"), (("--provider", "anthropic"), "--yes asks nothing: give")],
+)
+def test_yes_asks_nothing_in_a_terminal_either(
+    home: Path, options: tuple[str, ...], problem: str
+) -> None:
+    with terminal(*CLAW, "setup", *options, "--yes", width=200) as screen:
+        assert screen.ends() == 2
+        until(lambda: problem in screen.text)
+        assert "Number" not in screen.text
     assert list(config_directory(home).iterdir()) == []
 
 

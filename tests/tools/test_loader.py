@@ -8,6 +8,7 @@ import pytest
 
 from clawkit.errors import LoadError, SchemaError
 from clawkit.tools.loader import load_server
+from tests.claw import claw
 
 TOOL = """
 from clawkit import claw_tool, SdkMcpServerImpl
@@ -74,6 +75,9 @@ def test_a_file_with_the_name_of_a_python_module_and_a_directory_are_refused(
     (tmp_path / "math.py").write_text(TOOL)
     with pytest.raises(LoadError, match="Python has a module of this name"):
         load_server(str(tmp_path / "math.py"))
+    (tmp_path / "rich.py").write_text(TOOL)
+    with pytest.raises(LoadError, match="a package of this name is installed"):
+        load_server(str(tmp_path / "rich.py"))
     with pytest.raises(LoadError, match="is a directory"):
         load_server(str(tmp_path))
 
@@ -108,3 +112,22 @@ def greet(at: Point) -> str:
 """
     server = load_server(written(tmp_path, text))
     assert "at" in server.tools["greet"].definition["inputSchema"]["properties"]
+
+
+@pytest.mark.parametrize("command", ["tools", "call"])
+def test_a_neighbour_with_the_name_of_a_package_of_ours_hides_nothing(
+    tmp_path: Path, command: str
+) -> None:
+    for name in ("rich", "uvicorn", "typer", "msgspec", "anyio"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('this is not the package')\n")
+    (tmp_path / "neighbour.py").write_text("CITY = 'Oslo'\n")
+    code = """from clawkit import claw_tool
+import neighbour
+
+@claw_tool
+def city() -> str:
+    return neighbour.CITY
+"""
+    (tmp_path / "sample.py").write_text(code)
+    done = claw(command, str(tmp_path / "sample.py"), code=0)
+    assert "city" in done.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import socket
 import threading
@@ -16,6 +17,7 @@ import pytest
 import uvicorn
 
 from clawkit.errors import LoadError
+from clawkit.wire.http import uvicorn_server
 from clawkit.wire.http.uvicorn_server import UvicornServer, listen, listen_also, listening
 from tests.processes import PATIENCE
 from tests.served import running
@@ -121,3 +123,14 @@ def test_another_address_is_taken_alone() -> None:
     with listening("127.0.0.2", 0) as sockets:
         assert [one.getsockname()[0] for one in sockets] == ["127.0.0.2"]
         assert all(one.family == socket.AF_INET for one in sockets)
+
+
+def test_a_port_that_only_root_may_have_is_told_with_those_that_all_may(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(uvicorn_server, "_bound", refused)  # root may have any
+    with pytest.raises(LoadError, match=r"Permission denied: choose a port from 1024 on"):
+        listen("127.0.0.1", 80)

@@ -243,7 +243,7 @@ def from_error(error: CliError, settings: ModelSettings) -> ModelError:
     if isinstance(error, (CliNotFoundError, CliVersionError)):
         return WrongAddressError(
             settings.provider,
-            f"{error}. CLAUDE_CLI_PATH can name it too; or choose another model with `claw setup`",
+            f"{error}; or choose another model with `claw setup`",
         )
     said = _quote(str(error), settings)
     return ProviderDownError(settings.provider, f"{said}. `claw status --deep` tries it")

@@ -236,7 +236,8 @@ def read_config(places: Settings | None = None) -> Config:
     except FileNotFoundError:
         return _in_environment(Config(places=places))
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file} cannot be read: {error}") from None
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise SettingsError(f"{file} cannot be read: {reason}") from None
     return _in_environment(parse_config(text, file, places))
 
 
@@ -258,7 +259,10 @@ def parse_config(text: str, file: Path, places: Settings) -> Config:
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{file}: not TOML: {error}") from None
     known = {*_SECTIONS, *_NAMED}
-    for name in data:
+    for name, value in data.items():
+        homes = [one for one, kind in _SECTIONS.items() if name in kind.__struct_fields__]
+        if name not in known and homes and not isinstance(value, dict):
+            raise SettingsError(f"{file}: `{name}` belongs under [{'] or ['.join(homes)}]")
         if name not in known:
             there_are = ", ".join(sorted(known))
             raise SettingsError(f"{file}: there is no section [{name}]; there are {there_are}")

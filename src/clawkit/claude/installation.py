@@ -17,10 +17,8 @@ from clawkit.system.processes import KILL, send_signal
 _OLDEST = (2, 1, 0)
 _OLDEST_VERBATIM = (2, 1, 248)
 _WHY_VERBATIM = " to take prompts as they are, where an older one reads the files that they name"
-_INSTALL = (
-    "install it with `npm install -g @anthropic-ai/claude-code`, "
-    "or name it with CLAUDE_CLI_PATH or cli_path"
-)
+_INSTALL = "install it with `npm install -g @anthropic-ai/claude-code`"
+_ADVICE = f"{_INSTALL}, or name it with CLAUDE_CLI_PATH or cli_path"
 _PATIENCE = 20.0
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
@@ -40,7 +38,7 @@ def find_cli(chosen: Path | str | None, environment: Mapping[str, str] | None = 
     for place in _usual_places(environment):
         if _runs(place):
             return str(place)
-    raise CliNotFoundError(f"the Claude CLI is not on PATH nor in its usual places: {_INSTALL}")
+    raise CliNotFoundError(f"the Claude CLI is not on PATH nor in its usual places: {_ADVICE}")
 
 
 def _named(source: str, path: Path) -> str:

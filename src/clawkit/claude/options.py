@@ -11,7 +11,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
 import msgspec
 from msgspec import Struct
@@ -131,7 +131,17 @@ _LISTS = (
 )
 
 
-class ClaudeAgentOptions(Struct, frozen=True, kw_only=True):
+class _NamedOptions(msgspec.StructMeta):
+    """Says which option was meant by a name that is none."""
+
+    if not TYPE_CHECKING:  # the fields say what the constructor takes
+
+        def __call__(cls, *args: Any, **fields: Any) -> Any:  # noqa: N805 - of a metaclass
+            check_names(fields)
+            return super().__call__(*args, **fields)
+
+
+class ClaudeAgentOptions(Struct, frozen=True, kw_only=True, metaclass=_NamedOptions):
     """How the CLI is started. What is left out is left to the CLI."""
 
     # What the model may do.
@@ -194,7 +204,6 @@ class ClaudeAgentOptions(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> ClaudeAgentOptions:
         """Options from a mapping; an unknown one is an error that names what was meant."""
-        check_names(fields)
         return cls(**fields)
 
     def replace(self, **changes: Unpack[ClaudeAgentOptionsDict]) -> ClaudeAgentOptions:

@@ -10,7 +10,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from itertools import chain
 from pathlib import Path
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 MAX_CONNECTIONS = 1000
+_LONGEST_SHOWN = 80
+_UNDECODED = re.compile("[\ud800-\udfff]")
 _OPTIONS = {
     "as_of": "--as-of",
     "query": "QUERY",
@@ -129,6 +131,7 @@ class CommandGroup(TyperGroup):
         if command is not None:
             command = self.loaded(name or "", command)
             _without_flag_types(command.get_params(ctx))
+            _take_text(command)
         return name, command, rest
 
     def loaded(self, name: str, command: Any) -> Any:  # noqa: ARG002 - for groups that load late
@@ -184,6 +187,42 @@ def with_options(
         return run
 
     return add
+
+
+def _take_text(command: Any) -> None:
+    """Gives a command its arguments as text; a Path stays the bytes that the system has for it."""
+    run = command.invoke
+
+    def with_text(ctx: Any) -> Any:
+        ctx.params = {name: _as_text(value) for name, value in ctx.params.items()}
+        return run(ctx)
+
+    command.invoke = with_text
+
+
+def _as_text(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        many = cast("list[Any] | tuple[Any, ...]", value)
+        return type(many)(map(_as_text, many))
+    # What Python could not decode is half a surrogate pair, which nothing of ours can store.
+    if not isinstance(value, str) or not _UNDECODED.search(value):
+        return value
+    data = os.fsencode(value)
+    shown = visible(data.decode(errors="backslashreplace"), _LONGEST_SHOWN)
+    return text_of(data, f"the argument '{shown}'", "utf-8")
+
+
+def text_of(data: bytes, where: str, encoding: str) -> str:
+    """Bytes of a person as text: in the locale's encoding, else in UTF-8; others are refused."""
+    for one in (encoding, "utf-8"):
+        with suppress(UnicodeDecodeError):
+            return data.decode(one)
+    raise CommandFailure(f"{where} is not UTF-8 text", 2)
+
+
+def read_stdin() -> str:
+    """All of the text on stdin."""
+    return text_of(sys.stdin.buffer.read(), "stdin", sys.stdin.encoding)
 
 
 def _without_flag_types(parameters: list[Any]) -> list[Any]:

@@ -26,7 +26,15 @@ from clawkit.assistant.model_choice import choose, is_chosen, known_providers
 from clawkit.assistant.model_discovery import suggestion
 from clawkit.cli.commands import AsJson, Yes, confirm, print_json, with_options
 from clawkit.cli.memory.access import TOKEN_VARIABLE
-from clawkit.cli.tables import at_home, change_row, print_rows, row_lines, table_lines
+from clawkit.cli.tables import (
+    at_home,
+    change_row,
+    print_rows,
+    row_lines,
+    table_lines,
+    terminal_width,
+    wrapped,
+)
 from clawkit.cli.wrap import DryRun, Project
 from clawkit.errors import ClawError, HostError
 from clawkit.guard.locations import policy_file
@@ -261,7 +269,8 @@ def _list(order: InstallOrder, file: str | None, *, as_json: bool) -> None:
     )
     others = ", ".join(one.title for one in found if one.state == "no such client")
     if others:
-        print(f"{'' if not there else chr(10)}Not found on this machine: {others}.")
+        start = f"{'' if not there else chr(10)}Not found on this machine: "
+        print("\n".join(wrapped(f"{others}.", terminal_width(), start)))
     what = "" if file is None else f" {shlex.quote(file)}"
     print(f"\n{_next(there, what)}")
     if any(one.state == "installed" for one in there):

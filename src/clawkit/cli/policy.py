@@ -18,6 +18,7 @@ from clawkit.cli.commands import (
     command_group,
     print_ascii_json,
     print_lines,
+    read_stdin,
 )
 from clawkit.cli.tables import table_lines
 from clawkit.errors import ClawError, PolicyError
@@ -73,7 +74,7 @@ def call_from(words: list[str]) -> Fixture:
     if len(words) > 1:
         return call_from_words(words)
     if first == "-":
-        return read_fixture(sys.stdin.read(), "stdin")
+        return read_fixture(read_stdin(), "stdin")
     is_json = first.lstrip().startswith("{")
     if not is_json and (Path(first).is_file() or first.endswith(".json")):
         return read_fixture(read_text(Path(first)), first)
@@ -619,7 +620,13 @@ def print_changes(
         summary = {"calls": total, "changed": changed, "uncertain": unsure, "answered": answered}
         print_ascii_json({**summary, "changes": [_change_json(change) for change in changes]})
         return
-    print(f"{counted(total, 'call')}: {total - changed - unsure} stay, {changed} change")
+    # As `claw log stats` counts: what needs no decision of the policy is no call.
+    others = sum(item.recorded.count for item in replayed if item.recorded.decision == "pass")
+    beside = f" and {counted(others, 'other request')}" if others else ""
+    print(
+        f"{counted(total - others, 'call')}{beside}: {total - changed - unsure} stay, "
+        f"{changed} change"
+    )
     if unsure:
         print(f"{counted(unsure, 'call')} uncertain: the audit has their arguments redacted or cut")
     if answered:

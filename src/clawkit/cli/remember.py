@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Any
 
 import typer
 
 from clawkit.assistant.memory.place import MemoryPlace
 from clawkit.cli.being.options import BeingOption, EmbedderOption, StoreOption, say_removed
-from clawkit.cli.commands import AsJson, CommandFailure, print_json, print_lines
+from clawkit.cli.commands import AsJson, CommandFailure, print_json, print_lines, read_stdin
 from clawkit.cli.memory.access import SearchRequest, memory_access
 
 _NOTHING = "No relevant memories found."
@@ -100,7 +99,7 @@ def recall(
 
 
 def _given(text: list[str] | None, purpose: str, verb: str) -> str:
-    said = sys.stdin.read() if text == ["-"] else " ".join(text or ())
+    said = read_stdin() if text == ["-"] else " ".join(text or ())
     if not said.strip():
         advice = f"give it as TEXT, or - and it on stdin, as in `echo … | claw {verb} -`"
         raise CommandFailure(f"there is nothing {purpose}: {advice}", 2)

@@ -133,9 +133,6 @@ def _login_options(
         raise typer.BadParameter("--oidc needs --oidc-client ID")
     if not login and not jwt_issuer:
         return None
-    from clawkit.login import need_packages
-
-    need_packages()
     from clawkit.login.options import LoginOptions
 
     return LoginOptions(

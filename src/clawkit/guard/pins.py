@@ -23,7 +23,7 @@ from clawkit.errors import PinError
 from clawkit.guard.policy.paths import normal, slashed
 from clawkit.guard.policy.spellings import every_stage
 from clawkit.settings import is_there
-from clawkit.system.files import make_private, write_whole
+from clawkit.system.files import json_files, make_private, write_whole
 from clawkit.system.locks import locked
 from clawkit.text.normalization import plain, visible
 
@@ -308,7 +308,7 @@ class Pins:
 
     def _elsewhere(self, folded: str) -> Iterator[tuple[str, str]]:
         """The other servers that have a tool of this name, each with its definition."""
-        for file in sorted(self._directory.glob("*.json")):
+        for file in pin_files(self._directory):
             if file != self._file and (document := _read_document(file)) is not None:
                 for name, definition in _ServerPins(document)[TOOLS].accepted.items():
                     if _taken(name) == folded:
@@ -553,9 +553,17 @@ def pin_file(directory: Path, server: str) -> Path:
     return directory / f"{slug}-{digest}.json"
 
 
+def pin_files(directory: Path) -> list[Path]:
+    """The files of all servers that have pins; PinError where nobody may look for them."""
+    try:
+        return json_files(directory)
+    except OSError as error:
+        raise PinError(f"{directory}: cannot be read: {error.strerror}") from error
+
+
 def pinned_servers(directory: Path) -> tuple[Pinned, ...]:
     """All servers that have pins, by name."""
-    documents = [_read_document(file) for file in sorted(directory.glob("*.json"))]
+    documents = [_read_document(file) for file in pin_files(directory)]
     found = sorted((d for d in documents if d), key=lambda document: document.server)
     return tuple(map(_summary, found))
 

@@ -15,7 +15,7 @@ from clawkit.guard import locations
 from clawkit.guard.approvals import pending
 from clawkit.guard.audit.reader import require_place
 from clawkit.guard.audit.verification import ChainProblem, Verdict, verify
-from clawkit.guard.pins import Pinned, pinned_servers
+from clawkit.guard.pins import Pinned, pin_files, pinned_servers
 from clawkit.guard.policy.policy import Policy
 from clawkit.guard.policy.reloader import PolicyFile
 from clawkit.hosts.discovery import SearchScope, ServerStatus, StatusReport, status
@@ -130,7 +130,7 @@ def verify_log() -> Verdict:
 
 def _traces() -> str:
     """What says that the guard was at work here, so that it must have left a log."""
-    if any(locations.pins_directory().glob("*.json")):
+    if pin_files(locations.pins_directory()):
         return f"servers are pinned in {locations.pins_directory()}"
     try:
         wrapped = bool(items())

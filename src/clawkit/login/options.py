@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from clawkit.errors import SettingsError
+from clawkit.login import need_packages
 from clawkit.login.resources import ProtectedServer, ServerAddress, TokenIssuer
 from clawkit.store.database import Database
 from clawkit.wire.http.request_checks import Origins, TrustedProxies
@@ -46,6 +47,7 @@ def token_issuer(
     fetcher: DocumentFetcher | None = None,
 ) -> TokenIssuer:
     """Whose tokens open this server, as its options say; SettingsError if they cannot be."""
+    need_packages()
     make = _foreign(options) if options.jwt_issuer else _own(options, fetcher)
     return make(database, server, address, origins=origins, proxies=proxies, clock=clock)
 

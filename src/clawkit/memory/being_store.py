@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+import unicodedata
 import uuid
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
@@ -30,6 +31,13 @@ if TYPE_CHECKING:
 
 DEFAULT_BEING = "assistant"
 """The Being that the assistant and the commands use where none is named."""
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name is letters and digits of any language, and what stands between them."""
+    return name[:1].isalnum() and all(
+        one in " .'’_-" or unicodedata.category(one)[0] in "LMN" for one in name
+    )
 
 
 class BeingStore:
@@ -71,6 +79,11 @@ class BeingStore:
         being_id = being_id or str(uuid.uuid4())
         if not name.strip():
             raise BeingError("a Being needs a name").of_usage()
+        if not _is_plain(name.strip()):
+            raise BeingError(
+                f"{name!r:.80} cannot name a Being: take letters and digits, and between them "
+                "spaces, '-', '_', '.' or an apostrophe"
+            ).of_usage()
         with self.database.registry(write=True) as connection:
             if beings.by_id(connection, being_id) is not None:
                 raise BeingError(f"there is a Being with the id {being_id} already")

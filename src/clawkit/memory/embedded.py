@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from clawkit.errors import BeingError
+from clawkit.errors import BeingError, InvalidArgumentsError
+from clawkit.memory import validation
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.recollection import NOTHING, NOTHING_NEW
@@ -26,7 +27,8 @@ def open_being(
     """
     beings = BeingStore(open_store(store or None), embedder)
     try:
-        return OpenBeing(beings, beings.open(beings.called(name)))
+        _ = beings.embedder  # one that does not exist is told now, and not when it is needed
+        return OpenBeing(beings, beings.open(beings.called(_text("name", name))))
     except BaseException:
         beings.close()
         raise
@@ -37,34 +39,46 @@ class OpenBeing:
 
     def __init__(self, beings: BeingStore, memory: Memory) -> None:
         self._beings = beings
-        self._memory = memory
+        self._opened: Memory | None = memory
+
+    @property
+    def _memory(self) -> Memory:
+        if self._opened is None:
+            raise BeingError("this Being is closed: open_being opens it again")
+        return self._opened
 
     def remember(self, text: str, *, person: str = "", when: str | Sequence[str] = ()) -> str:
         """Remember one sentence at once, of a day or several; gives its id. `person` says it."""
         days = (when,) if isinstance(when, str) else when
-        return self._memory.remember(text, Caller(person=person), when=days).id
+        validation.said("text", _text("text", text))
+        try:
+            return self._memory.remember(text, Caller(person=person), when=days).id
+        except InvalidArgumentsError as error:
+            name = error.argument.removeprefix("scene.")
+            raise InvalidArgumentsError(name, error.problem) from None
 
     def hear(self, *messages: str, person: str = "", conversation: str = "") -> int:
         """Take in what somebody said, one message after the other; gives how many are new."""
-        given = [ConversationMessage("user", text) for text in messages]
+        given = [ConversationMessage("user", _text("messages", text)) for text in messages]
         return self._memory.patrol(
             Caller(person=person, conversation=conversation), given
         ).scenes_created
 
     def recall(self, message: str, *, person: str = "") -> str:
         """What is worth knowing at a message, as a model should read it; empty if nothing is."""
+        validation.sized("message", _text("message", message), validation.LONGEST_ASKED)
         told = self._memory.recall(message, Caller(person=person)).text
         return "" if told in (NOTHING, NOTHING_NEW) else told
 
     def search(self, query: str, limit: int = 10) -> list[tuple[str, str]]:
         """The ids and words of the memories that fit best, whatever they are worth."""
-        found = self._memory.search(query, limit=limit)
+        found = self._memory.search(_text("query", query), limit=limit)
         return [(hit.node.id, hit.node.scene.action) for hit in found.hits]
 
     def forget(self, *ids: str) -> None:
         """Take memories back by their ids or beginnings of ids; `claw memory undo` undoes it."""
         with self._beings.database.read(self._memory.being.n) as unit:
-            whole = [node_called(unit, one).id for one in ids]
+            whole = [node_called(unit, _text("ids", one)).id for one in ids]
         self._memory.retract(whole, Caller(), "forgotten on request")
 
     def patrol(self) -> None:
@@ -74,6 +88,7 @@ class OpenBeing:
             raise BeingError(f"memory was not put in order: {outcome.status}")
 
     def close(self) -> None:
+        self._opened = None
         self._beings.close()
 
     def __enter__(self) -> OpenBeing:
@@ -81,3 +96,10 @@ class OpenBeing:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _text(argument: str, given: object) -> str:
+    """What was given for a text, if it is one."""
+    if not isinstance(given, str):
+        raise InvalidArgumentsError(argument, f"must be a str, and {given!r:.60} is none")
+    return given

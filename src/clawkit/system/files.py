@@ -82,6 +82,17 @@ def read_records(path: Path, kind: type[Records], advice: str) -> Records | tupl
         raise HostError(f"{path}: is damaged ({error}). {advice}") from None
 
 
+def json_files(directory: Path) -> list[Path]:
+    """The JSON files of a folder of ours, by name; raises OSError if we may not look.
+
+    A glob finds nothing there since Python 3.13.
+    """
+    try:
+        return sorted(path for path in directory.iterdir() if path.suffix == ".json")
+    except FileNotFoundError:
+        return []
+
+
 class FileChangedError(Exception):
     """Somebody else wrote the file between our reading and our writing."""
 

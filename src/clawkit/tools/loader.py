@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
+from importlib.machinery import PathFinder
 from pathlib import Path
 from traceback import extract_tb
 from types import ModuleType
@@ -15,6 +16,9 @@ from clawkit.errors import ClawError, LoadError
 from clawkit.tools.server import SdkMcpServerImpl
 from clawkit.tools.tool import ClawTool, SdkMcpTool
 from clawkit.wire.server import ServerCore
+
+_FOLDERS: set[str] = set()
+"""From where files were loaded."""
 
 
 def load_server(target: str) -> ServerCore:
@@ -49,14 +53,16 @@ def _import(path: Path) -> ModuleType:
         raise LoadError(f"{path}: no such file")
     if path.stem in sys.stdlib_module_names:
         raise LoadError(f"{path}: Python has a module of this name; give the file another one")
+    if _is_taken(path):
+        raise LoadError(f"{path}: a package of this name is installed; give the file another name")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise LoadError(f"{path}: not a Python file (its name must end in .py)")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     folder = str(path.resolve().parent)
-    if sys.path[:1] != [folder]:
-        sys.path.insert(0, folder)
+    _FOLDERS.add(folder)
+    sys.path.insert(0, folder)
     try:
         spec.loader.exec_module(module)
     except ClawError:
@@ -64,7 +70,19 @@ def _import(path: Path) -> ModuleType:
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error}"
         raise LoadError(f"{path}: {reason}{_place(error)}") from error
+    finally:
+        # Its neighbours stay importable, but none stands in for what we import later.
+        sys.path[:] = [*(entry for entry in sys.path if entry != folder), folder]
     return module
+
+
+def _is_taken(path: Path) -> bool:
+    """Whether loading the file would put it in the place of an installed package."""
+    installed = [entry for entry in sys.path if entry not in _FOLDERS]
+    spec = PathFinder.find_spec(path.stem, installed)
+    if spec is None or spec.origin is None:
+        return False
+    return Path(spec.origin).resolve() != path.resolve()
 
 
 def forget_modules(chosen: Callable[[str, Path], bool]) -> dict[str, ModuleType]:

@@ -49,17 +49,19 @@ def parameters_of(
 
 def nested_parameters(schema: dict[str, Any]) -> Iterator[ShownParameter]:
     """The parameters, each followed by those of the objects in it: `place.city`, `stops[].name`."""
-    yield from _nested(schema, schema, "", _DEEPEST_SHOWN)
+    yield from _nested(schema, schema, "", ())
 
 
 def _nested(
-    schema: dict[str, Any], root: dict[str, Any], above: str, depth: int
+    schema: dict[str, Any], root: dict[str, Any], above: str, within: tuple[dict[str, Any], ...]
 ) -> Iterator[ShownParameter]:
     parts = properties(schema)
     for one in parameters_of(schema, root):
         yield msgspec.structs.replace(one, name=above + one.name)
-        for inner, way in objects_in(parts[one.name], root) if depth else ():
-            yield from _nested(inner, root, f"{above}{one.name}{way}.", depth - 1)
+        for inner, way in objects_in(parts[one.name], root):
+            # One that refers to itself is shown once.
+            if len(within) < _DEEPEST_SHOWN and inner not in within:
+                yield from _nested(inner, root, f"{above}{one.name}{way}.", (*within, inner))
 
 
 def objects_in(part: dict[str, Any], root: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:

@@ -33,6 +33,8 @@ from clawkit.wire.features import Tool
 
 log = logging.getLogger("clawkit.wire")
 _SHOWN = 200
+INVALID = "Invalid arguments for"
+"""How the result of a call begins whose arguments do not fit the tool."""
 
 
 class Interruption(KeyboardInterrupt):
@@ -203,7 +205,7 @@ def failed(tool: Tool, error: BaseException, *, strict: bool) -> dict[str, Any]:
 
 def explain(name: str, error: BaseException) -> str:
     if isinstance(error, InvalidArgumentsError):
-        return f"Invalid arguments for {name}: {error}"
+        return f"{INVALID} {name}: {error}"
     if isinstance(error, ClawError):
         return str(error)
     return f"{type(error).__name__}: {error}"

@@ -156,8 +156,11 @@ async def test_a_missing_cli_is_a_clear_error_at_once(
         monkeypatch.setenv("CLAUDE_CLI_PATH", str(tmp_path / "nowhere"))
         heard = Heard()
         async with Assistant(config) as opened:
-            with pytest.raises(ModelError, match=r"nowhere, which does not exist.*npm install"):
+            with pytest.raises(
+                ModelError, match=r"nowhere, which does not exist.*npm install"
+            ) as e:
                 await say(opened, "hello", heard=heard)
+    assert str(e.value).count("CLAUDE_CLI_PATH") == 1
     assert not heard.of("notice"), "asking again would not help"
 
 

@@ -10,6 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from clawkit.cli.policy import app
+from clawkit.guard.audit.reader import Wanted, read
+from clawkit.guard.audit.stats import count
 from clawkit.guard.authoring.default_policy import DEFAULT_POLICY
 from tests.claw import CLAW, claw, finished
 from tests.guard.policy.recordings import Recording
@@ -377,6 +379,20 @@ def test_before_there_is_a_policy_a_call_is_explained_as_refused() -> None:
     assert "so every call is refused: `claw policy init` makes one" in done.stdout
     found = json.loads(claw("policy", "explain", "read", "--json").stdout)
     assert (found["decision"], len(found["because"])) == ("deny", 1)
+
+
+def test_replay_counts_what_statistics_of_the_log_count_as_calls(
+    tmp_path: Path, policy: Path
+) -> None:
+    recording = Recording(tmp_path / "mixed")
+    recording.call("filesystem_read", {"path": PROJECT}, rule=2)
+    for _ in range(3):
+        recording.call("", {}, "pass", method="completion/complete", rule=0)
+    audit = recording.close()
+    stats = count(read(audit, Wanted()))
+    assert (stats.calls, stats.passed) == (1, 3)
+    result = policy_here("replay", audit, "--policy", policy)
+    assert result.stdout.startswith("1 call and 3 other requests: ")
 
 
 def test_replay_says_what_people_answered(tmp_path: Path, policy: Path) -> None:

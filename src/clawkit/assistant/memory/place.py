@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from functools import cached_property
@@ -58,8 +57,19 @@ class MemoryPlace:
         return embedded_file(self.address)
 
     def is_begun(self) -> bool:
-        """Whether there is a store; a database server is asked when it is opened."""
-        return self.file is None or os.path.lexists(self.file)
+        """Whether there is a store; a database server is asked when it is opened.
+
+        A file out of reach is no store to begin: opening it says why it cannot be reached.
+        """
+        if self.file is None:
+            return True
+        try:
+            self.file.lstat()
+        except FileNotFoundError:
+            return False
+        except OSError:
+            pass
+        return True
 
     def open(self) -> BeingStore:
         name = self.embedder

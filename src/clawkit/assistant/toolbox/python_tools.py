@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
-import importlib.util
 import logging
-import sys
 from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct
 
 from clawkit.assistant.toolbox.tool_source import Ask, OfferedTool, Tell, as_answer, progress_text
-from clawkit.errors import ClawError, LoadError, ToolExecutionError, ToolTimeoutError
+from clawkit.errors import ClawError, ToolExecutionError, ToolTimeoutError
 from clawkit.tools.loader import forget_modules, load_server
 from clawkit.wire import jsonrpc
 from clawkit.wire.calls import Workers
@@ -222,7 +220,7 @@ class ToolFiles:
 
     async def _load(self, path: Path, stamp: Stamp) -> ToolFile:
         # In a thread, because a file may take its time to import what it needs.
-        job = self._workers.start(_load_file, {"path": path})
+        job = self._workers.start(load_server, {"target": str(path)})
         try:
             async with asyncio.timeout(self._timeout):
                 return ToolFile(stamp, InProcess(await job.outcome))
@@ -234,30 +232,6 @@ class ToolFiles:
             problem = f"{path}: {type(error).__name__}: {error}"
         log.debug("%s", problem)
         return ToolFile(stamp, None, problem)
-
-
-def _load_file(path: Path) -> ServerCore:
-    if _is_taken(path):
-        raise LoadError(f"{path}: a package of this name is installed; give the file another name")
-    folder = str(path.resolve().parent)
-    try:
-        return load_server(str(path))
-    finally:
-        # Its neighbours stay importable, but nothing there may stand in for an installed package.
-        sys.path[:] = [*(entry for entry in sys.path if entry != folder), folder]
-
-
-def _is_taken(path: Path) -> bool:
-    """Whether loading the file would put it in the place of another module."""
-    try:
-        spec = importlib.util.find_spec(path.stem)
-    except ImportError:
-        return False
-    except ValueError:
-        return True
-    if spec is None or spec.origin is None:
-        return False
-    return Path(spec.origin).resolve() != path.resolve()
 
 
 def _forget_modules(directory: Path, files: list[Path] | None) -> None:

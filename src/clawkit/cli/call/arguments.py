@@ -24,7 +24,7 @@ from clawkit.wire.jsonrpc import as_object
 
 _ASSIGNED = re.compile(r"(?P<name>[^-=:{\[][^=]*?)(?P<how>:?=)(?P<value>.*)", re.DOTALL)
 _OPTION = re.compile(r"--?(?P<name>[A-Za-z][\w-]*)(?:=(?P<value>.*))?", re.DOTALL)
-_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+_TRUE, _FALSE = ("true", "yes", "on", "1", "y"), ("false", "no", "off", "0", "n")
 _NARROW_FIRST = ("null", "boolean", "integer", "number", "array", "object")
 """In which order the types of a union are tried; what fits none of these is text."""
 
@@ -39,7 +39,7 @@ def read_arguments(words: Sequence[str], schema: Schema, first: str = "") -> dic
     """The arguments of a call. `first` names a file with a JSON object to begin with."""
     reading = _Reading(schema)
     if first:
-        reading.add_all(_file(first, "--input").decode(errors="replace"), first)
+        reading.add_all(_decoded(_file(first, "--input"), "--input", first), first)
     for word in words:
         reading.add(word)
     return reading.close()
@@ -198,7 +198,12 @@ def _anything(text: str) -> Any:
 def _expected(choices: Sequence[Schema], part: Schema, root: Schema) -> str:
     if len(choices) == 1 and (choices[0].get("enum") or "const" in choices[0]):
         return f"one of {kind_of_schema(part, root).replace(' | ', ', ')}"
-    words = {"object": "an object as JSON, with :=", "array": "a list", "integer": "an integer"}
+    words = {
+        "object": "an object as JSON, with :=",
+        "array": "a list",
+        "boolean": "yes or no",
+        "integer": "an integer",
+    }
     kinds = [str(one.get("type")) for one in choices]
     return either([words.get(kind, "null" if kind == "null" else f"a {kind}") for kind in kinds])
 

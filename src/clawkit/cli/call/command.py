@@ -26,7 +26,7 @@ from clawkit.cli.commands import (
     with_options,
 )
 from clawkit.cli.tables import print_table, table_lines, terminal_width
-from clawkit.errors import MissingCapabilityError, ToolTimeoutError
+from clawkit.errors import MissingCapabilityError, ToolExecutionError, ToolTimeoutError
 from clawkit.text.counts import counted
 from clawkit.text.normalization import visible
 from clawkit.tools.parameters import (
@@ -38,7 +38,7 @@ from clawkit.tools.parameters import (
     takes,
 )
 from clawkit.tools.schema.problems import either
-from clawkit.wire.calls import Workers
+from clawkit.wire.calls import INVALID, Workers
 from clawkit.wire.input_requests import InputRequest
 from clawkit.wire.jsonrpc import as_object
 
@@ -127,9 +127,9 @@ class CallOptions(Struct, frozen=True):
             "--input", metavar="FILE", help="Arguments as a JSON object in a file; - for stdin."
         ),
     ] = ""
-    timeout: Annotated[
-        float, typer.Option(min=0.001, metavar="SECONDS", help="How long it may take.")
-    ] = TIMEOUT
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", help="How long it may take.")] = (
+        TIMEOUT
+    )
     save: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Keep pictures, sounds and files of the result there."),
@@ -157,6 +157,8 @@ def call(context: typer.Context, options: CallOptions) -> None:
     place = _place(rest, options.url, command, headers, options.timeout)
     if place.headers and not options.url:
         raise typer.BadParameter("--header and --token-env need --url")
+    if not options.timeout > 0:
+        raise typer.BadParameter("--timeout takes seconds, more than 0")
     if _SERVER in context.meta and not command:
         raise typer.BadParameter("there is no command behind --")
     wants_usage = bool(context.meta.get(_USAGE_WANTED))
@@ -223,15 +225,15 @@ async def _ask(place: _ServerPlace, asked: _Wanted) -> dict[str, Any] | Sequence
         try:
             arguments = read_arguments(asked.words, tool.input_schema, asked.given)
         except ArgumentError as error:
-            print(f"claw call: {tool.name}: {visible(str(error))}", file=sys.stderr)
-            for line in _usage(tool, place):
-                print(line, file=sys.stderr)
-            raise typer.Exit(_USAGE) from None
+            help = f"`{_typed(place, tool.name, '--help')}` shows how it is called"
+            raise CommandFailure(f"{tool.name}: {error}; {help}", _USAGE) from None
         try:
             async with asyncio.timeout(place.timeout):
                 return await opened.source.call(
                     tool.name, arguments, _tell(tool.name), ask if can_ask() else None
                 )
+        except ToolExecutionError as error:
+            raise _failure(tool.name, str(error)) from None
         except TimeoutError:
             problem = f"{tool.name} took longer than {place.timeout:g} s"
             raise ToolTimeoutError(f"{problem}: --timeout SECONDS says how long it may") from None
@@ -355,16 +357,25 @@ def _print_result(result: dict[str, Any], tool: str, save: Path | None, *, as_js
 
     found = sort_result(result, tool, longest=None)
     kept = _saved(found, save) if save is not None else ()
+    failure = _failure(tool, found.text.rstrip(), f"{tool}: ") if found.is_error else None
     if as_json:
         print_ascii_json(result)
-    elif found.is_error:
-        raise CommandFailure(f"{tool}: {found.text.rstrip() or 'failed without a reason'}")
+    elif failure is not None:
+        raise failure
     else:
         _print_text(found.text)
     if not as_json:
         for line in kept if save is not None else _unsaved(found):
             print(line, file=sys.stderr)
-    raise typer.Exit(int(found.is_error))
+    raise typer.Exit(failure.code if failure else 0)
+
+
+def _failure(tool: str, problem: str, named: str = "") -> CommandFailure:
+    """The error of a tool, for who called it."""
+    if _ASKS in problem and not can_ask():
+        return CommandFailure(f"{tool} asks whoever calls it: run it in a terminal, to answer")
+    status = _USAGE if problem.startswith(INVALID) else 1
+    return CommandFailure(f"{named}{problem or 'failed without a reason'}", status)
 
 
 def _print_text(text: str) -> None:
@@ -420,9 +431,13 @@ def _print_tools(tools: Sequence[OfferedTool], place: _ServerPlace) -> None:
         (tool.name, takes(tool.input_schema), tool.description.partition("\n")[0]) for tool in tools
     ]
     print_table([("tool", "takes", "description"), *rows])
-    behind = " -- …" if place.command else ""
-    typed = f"{place.typed} " if place.typed else ""
-    print(f"\n`claw call {typed}{tools[0].name} --help{behind}` shows how one is called.")
+    print(f"\n`{_typed(place, tools[0].name, '--help')}` shows how one is called.")
+
+
+def _typed(place: _ServerPlace, *words: str) -> str:
+    """The command line for a tool of this place."""
+    behind = ("--", "…") if place.command else ()
+    return " ".join(filter(None, ("claw call", place.typed, *words, *behind)))
 
 
 def _words(schema: dict[str, Any]) -> Iterator[str]:
@@ -449,7 +464,8 @@ def _usage(tool: OfferedTool, place: _ServerPlace) -> list[str]:
     return [visible(lines[0]), *lines[1:]]
 
 
-_YES = ("y", "yes")
+_ASKS = "capability 'elicitation'"
+_NEEDED = object()
 _asking = Workers(1)
 """One question at a time. It is a daemon: Ctrl-C does not wait for a line to be typed."""
 
@@ -475,7 +491,9 @@ def _answer(question: dict[str, Any]) -> dict[str, Any]:
         if "url" in question:
             _say(f"  {visible(str(question['url']))}")
         if not fields:
-            agreed = _read("  Go on? [y/N] ").lower() in _YES
+            agreed = _until_typed(
+                "  Go on? [yes/no] [no]: ", "answer", {"type": "boolean"}, {}, False
+            )
             return {"action": "accept", "content": {}} if agreed else {"action": "decline"}
         found = {field.name: _value(field, schema) for field in fields}
     except EOFError:
@@ -487,12 +505,22 @@ def _value(field: ShownParameter, schema: dict[str, Any]) -> Any:
     part = properties(schema)[field.name]
     about = field.description or str(part.get("title", "")) or field.name
     default = f" [{field.default}]" if field.default else ""
+    kind = "[yes/no]" if field.kind == "boolean" else f"({field.kind})"
+    prompt = f"  {visible(about)} {visible(kind)}{visible(default)}: "
+    usual = part.get("default") if field.default or not field.required else _NEEDED
+    return _until_typed(prompt, field.name, part, schema, usual)
+
+
+def _until_typed(
+    prompt: str, name: str, part: dict[str, Any], root: dict[str, Any], usual: Any
+) -> Any:
+    """Ask until the answer fits; `usual` is what an empty line means."""
     while True:
-        text = _read(f"  {visible(about)} ({visible(field.kind)}){visible(default)}: ")
-        if not text and (field.default or not field.required):
-            return part.get("default")
+        text = _read(prompt)
+        if not text and usual is not _NEEDED:
+            return usual
         try:
-            return typed(field.name, text, part, schema)
+            return typed(name, text, part, root)
         except ArgumentError as error:
             _say(f"  {visible(str(error))}")
 

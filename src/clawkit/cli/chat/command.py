@@ -27,7 +27,7 @@ from clawkit.assistant.sessions.store import SessionStore
 from clawkit.assistant.sessions.turn_queue import check_key
 from clawkit.cli.ask import OUTPUT, model_suggestion, save_media, typed_path, warnings_as_lines
 from clawkit.cli.chat import HISTORY, goes_on
-from clawkit.cli.commands import on_termination
+from clawkit.cli.commands import on_termination, status_of, text_of
 from clawkit.cli.reply_screen import ReplyScreen, aside, begin_message, error_lines, harmless
 from clawkit.cli.status.assistant import check_model
 from clawkit.errors import ClawError, MediaError, SettingsError
@@ -50,7 +50,7 @@ def chat(
         code = converse(read_config(), session, model)
     except ClawError as error:
         error_lines("chat", redact(str(error)))
-        code = 1 + error.is_usage
+        code = status_of(error)
     except KeyboardInterrupt:
         code = 130
     raise typer.Exit(code)
@@ -82,7 +82,7 @@ class Piped:
         """The next message; raises EOFError at the end."""
         lines: list[str] = []
         while data := await self._line():
-            line = data.decode(errors="replace").removesuffix("\n").removesuffix("\r")
+            line = text_of(data, "stdin", "utf-8").removesuffix("\n").removesuffix("\r")
             if not goes_on(line):
                 return "\n".join((*lines, line))
             lines.append(line[:-1])

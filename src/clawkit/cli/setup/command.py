@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,7 @@ import msgspec
 import typer
 from msgspec.structs import replace
 
-from clawkit.cli.commands import print_json, with_options
+from clawkit.cli.commands import print_json, read_stdin, with_options
 from clawkit.cli.setup.questions import (
     agreed,
     ask,
@@ -158,11 +157,11 @@ def _run(options: SetupOptions) -> int:
         _must_suffice(options, config)
     ready, detail = _chosen(options, config, found, asking=asking)
     changes = _show(ready)
-    if changes and not options.yes and not agreed("Write this?", default=True):
+    if changes and asking and not agreed("Write this?", default=True):
         raise Refused
     _write(ready)
     report = _report(ready, options, detail, changed=changes)
-    return _finish(options, ready, report, asking=asking and not options.yes)
+    return _finish(options, ready, report, asking=asking)
 
 
 def _write(ready: ConfigPlan) -> None:
@@ -250,7 +249,7 @@ def _show_found(*, as_json: bool) -> int:
 
 
 def _can_ask(options: SetupOptions) -> bool:
-    return os.isatty(0) and os.isatty(2) and not options.key_stdin
+    return os.isatty(0) and os.isatty(2) and not options.key_stdin and not options.yes
 
 
 def _must_be_known(options: SetupOptions, config: Config, *, asking: bool) -> None:
@@ -289,16 +288,22 @@ def _completed(
     server = next((one for one in found if one.provider == options.provider), None)
     if server is None or server.kind != "server":
         return options
-    model = options.model or ("" if asking and not options.yes else server.model)
+    model = options.model or ("" if asking else server.model)
     return replace(options, model=model, base_url=options.base_url or server.base_url)
 
 
 def _must_suffice(options: SetupOptions, config: Config) -> None:
     """Nobody can be asked: everything that is missing is named at once."""
+    from clawkit.assistant.model_discovery import LOCAL_SERVERS
+
     missing: list[str] = []
+    nobody = "--yes asks nothing" if options.yes else "this is not a terminal to ask questions in"
     provider = _provider(options.provider, config)
     if not options.provider:
         missing.append("--provider (`claw setup --check` shows what was found)")
+        if options.yes:
+            names = ", ".join(LOCAL_SERVERS.values())
+            nobody = f"no model server was found on this machine (looked for {names})"
     elif options.provider != _OFFLINE:
         if not options.model and not _default_model(options.provider):
             away = f" (nothing answers at {provider.base_url})" if provider else ""
@@ -311,9 +316,7 @@ def _must_suffice(options: SetupOptions, config: Config) -> None:
     if not options.yes:
         missing.append("--yes")
     if missing:
-        raise SettingsError(
-            f"this is not a terminal to ask questions in: give {'; '.join(missing)}"
-        ).of_usage()
+        raise SettingsError(f"{nobody}: give {'; '.join(missing)}").of_usage()
 
 
 def _chosen(
@@ -330,7 +333,7 @@ def _chosen(
         detail = _test(ready, asking=asking)
         if detail is not None:
             return ready, detail
-        options = replace(options, provider="", model="", base_url="", key_env="", yes=False)
+        options = replace(options, provider="", model="", base_url="", key_env="")
         found = found or _look(config)
 
 
@@ -421,7 +424,7 @@ def _key(options: SetupOptions, variable: str, config: Config, *, asking: bool) 
             raise SettingsError(
                 "--key-stdin needs --key-env NAME: this provider has no key by itself"
             ).of_usage()
-        return valid_key(sys.stdin.read()), keep
+        return valid_key(read_stdin()), keep
     found = _found(variable, config) if variable else None
     if found is not None and (options.keep_key or not asking):
         is_copied = options.keep_key and found.where == "environment"

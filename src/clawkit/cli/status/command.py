@@ -23,6 +23,8 @@ from clawkit.errors import ClawError
 from clawkit.guard.status import GuardStatus, ServerState
 from clawkit.guard.status import overview as guard_overview
 from clawkit.memory.being_store import DEFAULT_BEING
+from clawkit.memory.embed import DEFAULT
+from clawkit.memory.embed.factory import embedder
 from clawkit.memory.statistics import BeingState, StoreOverview, overview
 from clawkit.settings import settings
 from clawkit.store import open_store
@@ -173,6 +175,8 @@ def memory_state() -> MemoryState:
         return MemoryState("", "", problem="unknown: the config cannot be used")
     missing = missing_token(place)
     try:
+        if place.embedder != DEFAULT:  # which is always there, and loading it takes a while
+            embedder(place.embedder)
         problems = damage(place)
         if state.begun and not problems:
             state = _with_overview(state, place)

@@ -19,7 +19,7 @@ from clawkit.errors import LoginError
 from clawkit.login.oauth import decoded
 from clawkit.settings import settings
 from clawkit.system.addresses import is_loopback, origin_of
-from clawkit.system.files import keep_private, make_private, write_whole
+from clawkit.system.files import json_files, keep_private, make_private, write_whole
 from clawkit.system.locks import locked
 
 if TYPE_CHECKING:
@@ -202,7 +202,11 @@ def read_logins() -> tuple[list[LoginRecord], list[str]]:
     """All that can be read, by address, and why the others cannot."""
     records: list[LoginRecord] = []
     problems: list[str] = []
-    for path in sorted(settings().logins.glob("*.json")):
+    try:
+        files = json_files(settings().logins)
+    except OSError as error:
+        return [], [f"{settings().logins} cannot be read: {error.strerror}"]
+    for path in files:
         try:
             found = _read(path)
         except LoginError as error:

@@ -324,9 +324,6 @@ def _public_host(options: LoginOptions) -> str:
 
 
 def _logins(store: BeingStore, options: LoginOptions, listens: tuple[str, int]) -> GateMaker:
-    from clawkit.login import need_packages
-
-    need_packages()
     from clawkit.login.resources import address_of
     from clawkit.memory.http.logins import login_gate
 

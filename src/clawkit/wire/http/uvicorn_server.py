@@ -241,6 +241,10 @@ _ACCEPTED_AT_ONCE = 32
 """asyncio accepts so many before it tells us of one: the limit is exceeded by a few times that."""
 _OTHER_LOOPBACK = {"127.0.0.1": "::1", "localhost": "::1", "::1": "127.0.0.1"}
 _TRIES = 16
+_ADVICE = {
+    errno.EACCES: ": choose a port from 1024 on",
+    errno.EADDRINUSE: ": choose another port",
+}
 """How many ports are tried that are free at one address."""
 _NO_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -381,7 +385,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return _bound(host, port)
     except OSError as error:
-        advice = ": choose another port" if error.errno == errno.EADDRINUSE else ""
+        advice = _ADVICE.get(error.errno or 0, "")
         raise LoadError(f"cannot listen on {host}:{port}: {error.strerror}{advice}") from None
 
 
