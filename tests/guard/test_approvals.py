@@ -26,9 +26,9 @@ from clawkit.guard.approvals import (
     ask_view,
     has_view,
     pending,
-    same_user,
 )
 from clawkit.guard.approvals_view import CAPACITY, ApprovalsView, SharedView
+from clawkit.system.peer_process import PeerProcess
 from tests.guard.approvals import PATIENCE, Asking, asked, question, short_folder, until
 
 VIEW = """
@@ -211,7 +211,7 @@ def test_a_folder_that_was_open_to_others_is_closed(socket: Path) -> None:
 def test_the_other_end_of_a_pair_is_the_same_user() -> None:
     one, other = sockets.socketpair()
     with one, other:
-        assert same_user(one)
+        assert PeerProcess(one).is_same_user()
 
 
 def test_a_cancelled_question_leaves_the_view(view: ApprovalsView, socket: Path) -> None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from clawkit.system.locks import try_lock
-from clawkit.system.watchdog import in_guarded_server, is_guarded, running_guards
+from clawkit.system.watchdog import in_guarded_server, running_guards
 
 if TYPE_CHECKING:
     import socket as sockets
@@ -251,43 +251,19 @@ def unusable(path: Path) -> str:
     return ""
 
 
-def same_user(connection: sockets.socket) -> bool:
-    """Whether the other end runs as this user; the socket's folder is closed to others anyway."""
-    found = _peer(connection)
-    return found is None or found[1] == os.getuid()
-
-
-def peer_process(connection: sockets.socket) -> int:
-    """The process at the other end; 0 where the system does not say."""
-    found = _peer(connection)
-    return 0 if found is None else found[0]
-
-
-def _peer(connection: sockets.socket) -> tuple[int, int] | None:
-    """The process and the user at the other end; None where the system does not say."""
-    import socket
-    import struct
-
-    option = getattr(socket, "SO_PEERCRED", None)
-    if option is None:
-        return None
-    layout = struct.Struct("3i")
-    pid, uid, _ = layout.unpack(connection.getsockopt(socket.SOL_SOCKET, option, layout.size))
-    return pid, uid
-
-
 def _connect(path: Path, *, to_ask: bool = False) -> sockets.socket | None:
     if unusable(path):
         return None
     import socket
 
+    from clawkit.system.peer_process import PeerProcess
+
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with suppress(OSError):  # nobody listens there
         _reach(connection, path)
         # A guarded server that listens there would answer for a person.
-        if same_user(connection) and not is_guarded(
-            peer_process(connection), running_guards() if to_ask else ()
-        ):
+        peer = PeerProcess(connection)
+        if peer.is_same_user() and not peer.is_guarded(running_guards() if to_ask else ()):
             return connection
     connection.close()
     return None

@@ -37,9 +37,7 @@ from clawkit.guard.approvals import (
     call_digest,
     has_window,
     look,
-    peer_process,
     place_of,
-    same_user,
     send_answer,
     unusable,
     windows_of,
@@ -49,7 +47,8 @@ from clawkit.guard.locations import policy_file
 from clawkit.guard.policy.call import Call
 from clawkit.system.files import make_private
 from clawkit.system.locks import try_lock
-from clawkit.system.watchdog import is_guarded, running_guards
+from clawkit.system.peer_process import PeerProcess
+from clawkit.system.watchdog import running_guards
 
 CAPACITY = 100
 _CONNECTIONS = 2 * CAPACITY
@@ -182,8 +181,10 @@ def in_words(end: Ended) -> str:
 class _Connection:
     """A proxy, or a script, on the other end; `ask` is the id of its question once it has one."""
 
-    def __init__(self, end: socket.socket) -> None:
+    def __init__(self, end: socket.socket, peer: PeerProcess) -> None:
         self.end = end
+        self._peer = peer
+        self._was_guarded = peer.is_guarded()
         self.received = bytearray()
         self.opened = time.monotonic()
         self.ask = ""
@@ -195,6 +196,12 @@ class _Connection:
             self.end.sendall(msgspec.json.encode(reply) + b"\n")
             if last:
                 self.end.shutdown(socket.SHUT_RDWR)
+
+    def is_guarded(self, *, thoroughly: bool) -> bool:
+        """Whether a guarded server, or what it started, is at the other end, or was at first."""
+        # Windows look many times a second, and to find every guard takes milliseconds.
+        guards = running_guards() if thoroughly else ()
+        return self._was_guarded or self._peer.is_guarded(guards)
 
     def is_open(self) -> bool:
         """Whether the other end has not hung up."""
@@ -437,9 +444,10 @@ class ApprovalsView:
             return
         if len(self._connections()) >= _CONNECTIONS and (silent := self._silent()):
             self._drop(silent[0])  # a program that only holds lines keeps nobody out
-        if len(self._connections()) < _CONNECTIONS and same_user(end):
+        peer = PeerProcess(end)
+        if len(self._connections()) < _CONNECTIONS and peer.is_same_user():
             end.setblocking(False)
-            self._selector.register(end, selectors.EVENT_READ, _Connection(end))
+            self._selector.register(end, selectors.EVENT_READ, _Connection(end, peer))
         else:
             end.close()
 
@@ -484,7 +492,7 @@ class ApprovalsView:
         if request.version != VERSION:
             text = f"this view speaks version {VERSION}, not {request.version}: start it anew"
             connection.send(ViewReply(VERSION, problem=text))
-        elif self._is_guarded(connection, thoroughly=request.kind != "pending"):
+        elif connection.is_guarded(thoroughly=request.kind != "pending"):
             asks = request.kind == "ask"
             connection.send(ViewReply(VERSION, problem=GUARDED_ASKS if asks else GUARDED))
         elif request.kind == "ask" and request.ask is not None:
@@ -518,12 +526,6 @@ class ApprovalsView:
         else:
             reply = ViewReply(VERSION, problem=f"the question {ask.id!r} waits already")
         connection.send(reply)
-
-    def _is_guarded(self, connection: _Connection, *, thoroughly: bool) -> bool:
-        """Whether a guarded server, or what it started, is at the other end."""
-        # Windows look many times a second, and to find every guard takes milliseconds.
-        guards = running_guards() if thoroughly else ()
-        return is_guarded(peer_process(connection.end), guards)
 
     def _wants_each_call(self, id: str) -> bool:
         return any(ask.id == id and ask.each_call for ask in self.asks())
