@@ -139,7 +139,8 @@ def test_what_draws_nothing_is_spelled_out_in_a_call() -> None:
 def test_digits_that_nobody_would_see_do_not_reach_the_server(tmp_path: Path) -> None:
     with guarded(tmp_path, ALLOW_ALL) as guard:
         guard.initialize()
-        call = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":%s}}'
+        head = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo",'
+        call = head + b'"arguments":%s}}'
         guard.write(call % b'{"n":0.1000000000000000055511151231257827}' + b"\n")
         refused = guard.receive()
         assert refused["id"] == 7

@@ -109,7 +109,8 @@ def _can_choose_numbers() -> bool:
     if sys.platform != "linux" or shutil.which("unshare") is None:
         return False
     command = (*NAMESPACE, "sh", "-c", f"echo 100 > {NUMBERS}")
-    return subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False).returncode == 0
+    done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
+    return done.returncode == 0
 
 
 pytestmark = pytest.mark.skipif(
@@ -125,8 +126,9 @@ def socket() -> Iterator[Path]:
 
 def attacked(socket: Path, how: str, request: dict[str, object], kernel: str = "") -> list[object]:
     words = (sys.executable, "-c", PERSON, str(socket), how, json.dumps(request), kernel)
+    command = (*NAMESPACE, *words)
     done = subprocess.run(
-        (*NAMESPACE, *words), capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=ROOT
+        command, capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=ROOT
     )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]

@@ -1,7 +1,7 @@
 """The process at the other end of a unix socket, told from every other that gets its number.
 
-A connection outlives the process that made it: passed on to another one, it would speak for whatever
-has the number by then.
+A connection outlives the process that made it: passed on to another one, it would speak for
+whatever has the number by then.
 """
 
 from __future__ import annotations
@@ -58,7 +58,5 @@ def _credentials(end: socket.socket) -> tuple[int, int | None]:
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
         return 0, None
-    pid, user, _ = _CREDENTIALS.unpack(
-        end.getsockopt(socket.SOL_SOCKET, option, _CREDENTIALS.size)
-    )
+    pid, user, _ = _CREDENTIALS.unpack(end.getsockopt(socket.SOL_SOCKET, option, _CREDENTIALS.size))
     return pid, user
