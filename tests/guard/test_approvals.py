@@ -18,17 +18,19 @@ from typing import Any, Literal, get_args
 import pytest
 
 from clawkit.errors import PolicyError
+from clawkit.guard import approvals
 from clawkit.guard.approvals import (
     LONGEST_REQUEST,
     VERSION,
     Answer,
+    Ask,
     answer_pending,
     ask_view,
     has_view,
     pending,
-    same_user,
 )
 from clawkit.guard.approvals_view import CAPACITY, ApprovalsView, SharedView
+from clawkit.system.peer_process import PeerProcess
 from tests.guard.approvals import PATIENCE, Asking, asked, question, short_folder, until
 
 VIEW = """
@@ -211,7 +213,7 @@ def test_a_folder_that_was_open_to_others_is_closed(socket: Path) -> None:
 def test_the_other_end_of_a_pair_is_the_same_user() -> None:
     one, other = sockets.socketpair()
     with one, other:
-        assert same_user(one)
+        assert PeerProcess(one).is_same_user()
 
 
 def test_a_cancelled_question_leaves_the_view(view: ApprovalsView, socket: Path) -> None:
@@ -262,6 +264,28 @@ def test_a_flood_is_denied_at_once_and_what_waits_stays(socket: Path) -> None:
         assert waiting[1].answer == "once"
         waiting.append(asked(view, socket, question("q4")))
         assert [ask.id for ask in view.asks()] == ["q0", "q2", "q4"]
+
+
+def test_no_more_is_taken_than_another_window_can_be_told_of(
+    view: ApprovalsView, socket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(approvals, "_LOOK_SECONDS", PATIENCE)
+    asks = [question(f"q{n}", tool=f"{n}{'x' * 118_000}") for n in range(CAPACITY)]
+    said = [asked_or_refused(view, socket, ask) for ask in asks]
+    taken = [ask for ask, refused in zip(asks, said, strict=True) if not refused]
+    assert 30 < len(taken) < CAPACITY
+    assert pending(socket) == taken
+    assert view.answer(taken[0].id, "deny")
+    assert not asked_or_refused(view, socket, asks[-1])
+
+
+def asked_or_refused(view: ApprovalsView, socket: Path, ask: Ask) -> bool:
+    """Ask, and wait until the view has the question; True if it takes no more."""
+    outcomes: list[str | None] = []
+    threading.Thread(target=lambda: outcomes.append(ask_view(socket, ask)), daemon=True).start()
+    until(lambda: outcomes or ask.id in [known.id for known in view.asks()])
+    assert outcomes in ([], ["full"])
+    return bool(outcomes)
 
 
 def test_a_second_question_with_the_same_id_is_not_taken(view: ApprovalsView, socket: Path) -> None:

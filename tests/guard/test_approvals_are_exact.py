@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import sys
+import unicodedata
 from pathlib import Path
 from typing import Any
 
+from clawkit.guard.call_display import spelled
 from tests.guard.guarded_server import ALLOW_ALL, Guarded, guarded
 from tests.guard.test_prompt_rules import ELICITS, POLICY, answer, approve, delete, modern
 from tests.guard.test_server_side import act
@@ -113,6 +117,37 @@ def test_a_form_shows_every_character_of_what_it_asks_about(tmp_path: Path) -> N
         rows = [row for row in shown if row.startswith("    ")]
         assert max(map(len, rows)) <= 76
         assert sum(row.count("y") for row in rows) == 700
+
+
+BLANK_NAMES = re.compile(r"\b(BLANK|FILLER|JOINER|NULL|SPACE|OBJECT REPLACEMENT)\b")
+DRAWN = re.compile("SYMBOL FOR|BLANK SYMBOL|GAP FILLER|LINE FILLER|PLANE SPACE")
+
+
+def test_what_draws_nothing_is_spelled_out_in_a_call() -> None:
+    every = map(chr, range(0x80, sys.maxunicode))
+    names = {letter: unicodedata.name(letter, "") for letter in every}
+    blank = [
+        letter
+        for letter, name in names.items()
+        if BLANK_NAMES.search(name) and not DRAWN.search(name)
+    ]
+    assert {"\ufffc", "\u3164", "\u2800", "\U0001d159"} <= {*blank}
+    for letter in blank:
+        assert letter not in spelled(f"rm{letter}-rf"), names[letter]
+
+
+def test_digits_that_nobody_would_see_do_not_reach_the_server(tmp_path: Path) -> None:
+    with guarded(tmp_path, ALLOW_ALL) as guard:
+        guard.initialize()
+        head = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo",'
+        call = head + b'"arguments":%s}}'
+        guard.write(call % b'{"n":0.1000000000000000055511151231257827}' + b"\n")
+        refused = guard.receive()
+        assert refused["id"] == 7
+        assert "more digits than a float keeps: send it as a string" in refused["error"]["message"]
+        guard.write(call % b'{"text":"0.1000000000000000055511151231257827"}' + b"\n")
+        assert guard.receive()["result"]
+        assert not any(b'"n"' in line for line in guard.heard())
 
 
 def test_what_nobody_could_read_is_not_asked_about(tmp_path: Path) -> None:

@@ -6,15 +6,16 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
 from clawkit.guard import approvals_view
-from clawkit.guard.approvals import pending
+from clawkit.guard.approvals import look, pending
 from clawkit.guard.approvals_view import SharedView
 from tests.claw import claw
 from tests.guard.approvals import Asking, question, until
@@ -145,6 +146,112 @@ def test_what_a_script_no_longer_waits_for_is_no_answer(socket: Path) -> None:
         assert [ask.id for ask in pending(socket) or []] == ["q1"]
         window.type("d")
         assert asking.answer == "deny"
+
+
+@contextmanager
+def killed(process: int) -> Iterator[None]:
+    os.kill(process, signal.SIGKILL)
+    yield
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows of this process wait no longer than they have to."""
+    monkeypatch.setattr(approvals_view, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(approvals_view, "_TICK", 0.01)
+
+
+def take_over(window: SharedView, socket: Path) -> None:
+    """Wait until a window of this process is the one in which guards ask."""
+    owner = socket.with_suffix(".lock")
+    until(lambda: window.asks() and owner.read_text() == str(os.getpid()))
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("said", ["deny", ""])
+@pytest.mark.parametrize("gone", [killed, stopped])
+def test_what_a_window_sent_that_is_gone_counts_unless_the_next_one_says_no(
+    socket: Path,
+    guard: Guarded,
+    monkeypatch: pytest.MonkeyPatch,
+    gone: Callable[[int], AbstractContextManager[None]],
+    said: str,
+) -> None:
+    monkeypatch.setattr(approvals_view, "_RETURN", 0.1)
+    with terminal(*COMMAND) as first:
+        first.shows("nothing waiting")
+        assert pending(socket) == []
+        with SharedView(socket, "page") as other, ExitStack() as until_end:
+            send(guard, 1)
+            first.shows(KEYS)
+            (ask,) = other.asks()
+            with stopped(guard.process.pid):
+                first.type("a")
+                until(lambda: other.asks() and other.given() == {ask.id: "once"})
+                until_end.enter_context(gone(first.process.pid))
+                take_over(other, socket)
+                assert other.given() == {ask.id: "once"}
+                assert not other.answer(ask.id, "session")
+                if said:
+                    assert not other.answer(ask.id, "deny")
+                else:
+                    time.sleep(0.3)  # no guard that goes on has so long to come back
+                assert other.given() == {ask.id: said or "once"}
+                assert [each.id for each in other.asks()] == [ask.id]
+                monkeypatch.setattr(approvals_view, "_RETURN", PATIENCE)
+            reply = guard.receive()
+            assert ("a person said no" in reply.get("error", {}).get("message", "")) is bool(said)
+            assert deletions(guard) == (0 if said else 1)
+            until(lambda: other.asks() == ())
+            (end,) = other.ended()
+            assert (end.how, end.source) == (("deny", "page") if said else ("once", "terminal"))
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_no_outlives_the_window_in_which_it_was_said(socket: Path, guard: Guarded) -> None:
+    with terminal(*COMMAND) as first, terminal(*COMMAND) as second, SharedView(socket) as last:
+        first.shows("nothing waiting")
+        second.shows("nothing waiting")
+        until(lambda: pending(socket) == [])
+        send(guard, 1)
+        first.shows(KEYS)
+        second.shows(KEYS)
+        with stopped(guard.process.pid):
+            first.type("a")
+            second.shows("“Allow once” is sent")
+            owner = int(socket.with_suffix(".lock").read_text())
+            one, other = (first, second) if owner == first.process.pid else (second, first)
+            os.kill(one.process.pid, signal.SIGKILL)
+            until(lambda: last.asks() and pending(socket))
+            other.type("d")
+            until(lambda: last.asks() and "deny" in last.given().values())
+            os.kill(other.process.pid, signal.SIGKILL)
+            take_over(last, socket)
+            assert list(last.given().values()) == ["deny"]
+        assert "a person said no" in guard.receive()["error"]["message"]
+        assert deletions(guard) == 0
+        until(last.ended)
+        assert [end.how for end in last.ended()] == ["deny"]
+
+
+@pytest.mark.parametrize(
+    ("key", "why"), [("a", "nobody is left to ask"), ("d", "a person said no")]
+)
+def test_without_any_window_no_yes_counts_and_a_no_is_one(
+    socket: Path, guard: Guarded, key: str, why: str
+) -> None:
+    with terminal(*COMMAND) as window:
+        window.shows("nothing waiting")
+        assert pending(socket) == []
+        send(guard, 1)
+        window.shows(KEYS)
+        with stopped(guard.process.pid):
+            window.type(key)
+            until(lambda: (found := look(socket)) and found.given)
+            os.kill(window.process.pid, signal.SIGKILL)
+            window.process.wait(PATIENCE)
+        assert why in guard.receive()["error"]["message"]
+        assert deletions(guard) == 0
 
 
 def hasty() -> None:

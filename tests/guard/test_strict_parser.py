@@ -115,3 +115,47 @@ def test_a_message_may_be_nested_as_deeply_as_is_allowed_and_no_deeper(text: byt
         else:
             with pytest.raises(ParseError, match="nested more than 10 levels"):
                 parse(line, 10)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        *("0.1", "0.10", "1e5", "1E+05", "-0.0", "0.0e7", "2.50000000000000000000000", "1e22"),
+        *("1e-7", "0.0000001", "1.7976931348623157e308", "5e-324", "1180591620717411303424"),
+        "9007199254740993",  # as a whole number it is shown as it was written
+        *("0.30000000000000004", "0.10000000000000001", "1.0999999999999999E23"),  # %.17g
+        *("9007199254740992.0", "100000000000000000000000.0", "1234567.125"),
+    ],
+)
+@pytest.mark.parametrize("space", [b"", b" "])
+def test_numbers_that_programs_write_are_taken(number: str, space: bytes) -> None:
+    line = message(space + number.encode())
+    assert parse(line, 200, exact=True)["params"]["arguments"]["a"] == json.loads(number)
+
+
+@given(st.floats(-1e308, 1e308), st.integers(15, 17))
+def test_every_float_is_taken_in_the_digits_that_programs_give_it(
+    number: float, digits: int
+) -> None:
+    for text in (repr(number), f"{number:.{digits - 1}e}"):
+        assert parse(message(text.encode()), 200, exact=True)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "0.1000000000000000055511151231257827",
+        "0.1" + "0" * 20 + "7" * 20_000,
+        *("9007199254740993.0", "123456789012345678.5", "-1.0000000000000000001", "1e-400"),
+        *("0.1234567890123456789", "1.2345678901234567891e-5", "1.23456e-320"),
+    ],
+    ids=lambda number: number[:40],
+)
+@pytest.mark.parametrize("text", [b'""', LONG], ids=["short", "long"])
+def test_digits_that_a_float_drops_are_refused_where_somebody_is_to_see_them(
+    number: str, text: bytes
+) -> None:
+    line = message(b"[" + text + b"," + number.encode() + b"]")
+    with pytest.raises(ParseError, match="more digits than a float keeps: send it as a string"):
+        parse(line, 200, exact=True)
+    assert parse(line, 200)["params"]["arguments"]["a"][1] == float(number)

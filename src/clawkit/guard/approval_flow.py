@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -487,6 +488,7 @@ class ApprovalFlow:
             each_call=held.rule.each_call,
             no_rule=policy.denies_below(held.rule),
             by_server=held.by_server,
+            guard=os.getpid(),
         )
 
         def decide(reply: ViewReply) -> EndNote:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from clawkit.system.locks import try_lock
-from clawkit.system.watchdog import in_guarded_server, is_guarded, running_guards
+from clawkit.system.watchdog import in_guarded_server, running_guards
 
 if TYPE_CHECKING:
     import socket as sockets
 
     from clawkit.guard.pending_approvals import Wait
 
-VERSION = 5
+VERSION = 6
 LONGEST_PATH = 100
 LONGEST_REQUEST = 256 * 1024
 _LONGEST_REPLY = 16 * 1024 * 1024
@@ -83,6 +83,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether a rule for it would stand above one that denies, so that none is written."""
     by_server: bool = False
     """Whether it is the server that wants something of the client: then the words are its own."""
+    guard: int = 0
+    """The process in which the call waits."""
 
 
 class ViewRequest(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -101,6 +103,8 @@ class ViewRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     source: Source = "script"
     rule: str = ""
     """For "always": the rule that a person has read, which the proxy is to write."""
+    given: tuple[ViewReply, ...] = ()
+    """What a window answered to the same question that was gone before it counted."""
 
 
 class EndNote(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -128,8 +132,8 @@ class ViewReply(msgspec.Struct, frozen=True, omit_defaults=True):
     counted: bool = False
     """Whether it was this window's answer that ended the question."""
     asks: tuple[Ask, ...] = ()
-    given: dict[str, Answer] = {}
-    """The answers that were sent to proxies which have not said yet whether they count."""
+    given: tuple[ViewReply, ...] = ()
+    """The answers, without rules, that proxies were sent and have not said to count yet."""
     ended: tuple[EndNote, ...] = ()
     problem: str = ""
 
@@ -148,13 +152,17 @@ def ask_view(
 ) -> Outcome | None:
     """Wait for a person's answer, from whichever view there is; None when there is none to ask.
 
-    `decide` gets an answer at once, and the view is told what it says. "closed" is that the last
-    window went without an answer, "full" that no more questions are taken, "unclear" that what
-    came is none, "guarded" that this process is of a guarded server, for which nobody is asked.
+    `decide` gets an answer at once, and the view is told what it says. What a view said that is
+    gone by then, or no longer in its place, is put before the next one, where the person may have
+    said no. "closed" is that the last window went without an answer, "full" that no more questions
+    are taken, "unclear" that what came is none, "guarded" that this process is of a guarded server,
+    for which nobody is asked.
     """
     if in_guarded_server():
         return "guarded"
     asked = False
+    decide = decide or _taken
+    given: list[ViewReply] = []
     while time.time() < ask.deadline:
         place = place_of(path)
         connection = _connect(path, to_ask=True)
@@ -162,11 +170,15 @@ def ask_view(
             asked = True
             with connection:
                 outcome = _asked_on(
-                    connection, ask, wait, decide or _taken, lambda at=place: place_of(path) == at
+                    *(connection, ask, given, wait, decide),
+                    lambda at=place: place_of(path) == at,
                 )
             if outcome is not None:
                 return outcome
         elif not has_window(path):
+            if given and (last := said(given)).answer == "deny":
+                decide(last)
+                return "deny"
             return "closed" if asked else None
         if wait is None:
             time.sleep(_TICK)
@@ -251,43 +263,19 @@ def unusable(path: Path) -> str:
     return ""
 
 
-def same_user(connection: sockets.socket) -> bool:
-    """Whether the other end runs as this user; the socket's folder is closed to others anyway."""
-    found = _peer(connection)
-    return found is None or found[1] == os.getuid()
-
-
-def peer_process(connection: sockets.socket) -> int:
-    """The process at the other end; 0 where the system does not say."""
-    found = _peer(connection)
-    return 0 if found is None else found[0]
-
-
-def _peer(connection: sockets.socket) -> tuple[int, int] | None:
-    """The process and the user at the other end; None where the system does not say."""
-    import socket
-    import struct
-
-    option = getattr(socket, "SO_PEERCRED", None)
-    if option is None:
-        return None
-    layout = struct.Struct("3i")
-    pid, uid, _ = layout.unpack(connection.getsockopt(socket.SOL_SOCKET, option, layout.size))
-    return pid, uid
-
-
 def _connect(path: Path, *, to_ask: bool = False) -> sockets.socket | None:
     if unusable(path):
         return None
     import socket
 
+    from clawkit.system.peer_process import PeerProcess
+
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with suppress(OSError):  # nobody listens there
         _reach(connection, path)
         # A guarded server that listens there would answer for a person.
-        if same_user(connection) and not is_guarded(
-            peer_process(connection), running_guards() if to_ask else ()
-        ):
+        peer = PeerProcess(connection)
+        if peer.is_same_user() and not peer.is_guarded(running_guards() if to_ask else ()):
             return connection
     connection.close()
     return None
@@ -323,13 +311,20 @@ def _request(path: Path, request: ViewRequest, patience: float = _PATIENCE) -> V
 def _asked_on(
     connection: sockets.socket,
     ask: Ask,
+    given: list[ViewReply],
     wait: Wait | None,
     decide: Decide,
     is_there: Callable[[], bool],
 ) -> Outcome | None:
-    """What comes back to a question; None when the view goes, and nothing came."""
+    """What comes back to a question; None when the view goes, be it that an answer is there.
+
+    That one is added to those `given` by earlier views.
+    """
     try:
-        line = _line(ViewRequest(VERSION, "ask", ask=ask))
+        line = _line(ViewRequest(VERSION, "ask", ask=ask, given=tuple(given)))
+        if len(line) > LONGEST_REQUEST:  # then its rule has to be read again
+            short = tuple(one for one in given if not one.rule)
+            line = _line(ViewRequest(VERSION, "ask", ask=ask, given=short))
     except UnicodeEncodeError:
         return "unclear"
     if len(line) > LONGEST_REQUEST:
@@ -346,10 +341,16 @@ def _asked_on(
         return _told(connection, EndNote(ask.id, "expired"), "timeout")
     if not lines:
         return None
-    reply, outcome = _read_reply(ask, lines)
-    if reply is not None:
-        return _told(connection, decide(reply), outcome)
-    return outcome
+    replies = _read_replies(ask, lines)
+    reply = said(replies) if replies else None
+    if reply is None or reply.answer is None:
+        return "unclear"
+    if reply.answer == "deny" and reply.problem:
+        return "full"
+    if not (is_there() and is_open(connection)):
+        given += [each for each in replies if each not in given]
+        return None
+    return _told(connection, decide(reply), reply.answer)
 
 
 def _told(connection: sockets.socket, end: EndNote, outcome: Outcome) -> Outcome:
@@ -368,19 +369,34 @@ def _taken(reply: ViewReply) -> EndNote:
     return EndNote(reply.id, reply.answer, answer=reply.answer)
 
 
-def _read_reply(ask: Ask, lines: list[bytes]) -> tuple[ViewReply | None, Outcome]:
-    """An answer, and what it is; without one, why. Among several it is the no that counts."""
+def _read_replies(ask: Ask, lines: list[bytes]) -> list[ViewReply]:
+    """The answers that came, if each is one to this question; else none."""
     try:
         replies = [msgspec.json.decode(line, type=ViewReply) for line in lines]
     except msgspec.DecodeError:
-        return None, "unclear"
+        return []
     for reply in replies:
         bound = (reply.version, reply.id, reply.digest) == (VERSION, ask.id, ask.digest)
         if not bound or reply.answer is None:
-            return None, "unclear"
-    reply = next((each for each in replies if each.answer == "deny"), replies[0])
-    assert reply.answer is not None
-    return (None, "full") if reply.answer == "deny" and reply.problem else (reply, reply.answer)
+            return []
+    return replies
+
+
+def said(replies: Sequence[ViewReply]) -> ViewReply:
+    """The answer that counts among several: a no, or else the first."""
+    return next((each for each in replies if each.answer == "deny"), replies[0])
+
+
+def is_open(connection: sockets.socket) -> bool:
+    """Whether the other end has not hung up."""
+    import socket
+
+    try:
+        return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
 
 
 def _line(request: ViewRequest) -> bytes:

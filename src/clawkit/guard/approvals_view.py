@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Literal, Protocol, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from clawkit.errors import PolicyError
 from clawkit.guard.approvals import (
@@ -36,10 +37,10 @@ from clawkit.guard.approvals import (
     ViewRequest,
     call_digest,
     has_window,
+    is_open,
     look,
-    peer_process,
     place_of,
-    same_user,
+    said,
     send_answer,
     unusable,
     windows_of,
@@ -49,9 +50,12 @@ from clawkit.guard.locations import policy_file
 from clawkit.guard.policy.call import Call
 from clawkit.system.files import make_private
 from clawkit.system.locks import try_lock
-from clawkit.system.watchdog import is_guarded, running_guards
+from clawkit.system.peer_process import PeerProcess
+from clawkit.system.watchdog import is_stopped, running_guards
 
 CAPACITY = 100
+ROOM = 8 * 1024 * 1024
+"""How many bytes all questions have together: windows look at them many times a second."""
 _CONNECTIONS = 2 * CAPACITY
 _ENDED = 32
 _PATIENCE = 5.0
@@ -182,8 +186,10 @@ def in_words(end: Ended) -> str:
 class _Connection:
     """A proxy, or a script, on the other end; `ask` is the id of its question once it has one."""
 
-    def __init__(self, end: socket.socket) -> None:
+    def __init__(self, end: socket.socket, peer: PeerProcess) -> None:
         self.end = end
+        self._peer = peer
+        self._was_guarded = peer.is_guarded()
         self.received = bytearray()
         self.opened = time.monotonic()
         self.ask = ""
@@ -196,35 +202,47 @@ class _Connection:
             if last:
                 self.end.shutdown(socket.SHUT_RDWR)
 
-    def is_open(self) -> bool:
-        """Whether the other end has not hung up."""
-        try:
-            return self.end.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
+    def is_guarded(self, *, thoroughly: bool) -> bool:
+        """Whether a guarded server, or what it started, is at the other end, or was at first."""
+        # Windows look many times a second, and to find every guard takes milliseconds.
+        guards = running_guards() if thoroughly else ()
+        return self._was_guarded or self._peer.is_guarded(guards)
 
 
 class _Question:
     """A question that waits here; without a connection its proxy is yet to ask again."""
 
-    def __init__(self, ask: Ask, connection: _Connection | None = None) -> None:
+    def __init__(self, ask: Ask, given: Iterable[ViewReply] = ()) -> None:
         self.ask = ask
-        self.connection = connection
-        self.given: list[ViewReply] = []
+        self.size = len(msgspec.json.encode(ask))
+        self.connection: _Connection | None = None
+        self.missing_since = time.monotonic()
+        """Since when it has no connection though its proxy could have asked again."""
+        self.given = list(given)
         """What was answered, which only its proxy can make count; after a yes, perhaps a no."""
 
     def takes(self, answer: Answer) -> bool:
         """Whether an answer can still be given: the first, or a no after one that allows."""
-        said = [given.answer for given in self.given]
-        return not said or (answer == "deny" and "deny" not in said)
+        return not self.given or (answer == "deny" and said(self.given).answer != "deny")
 
-    def send(self, *answers: ViewReply) -> None:
-        """Send answers, if there is somebody to send them to."""
+    def asked_again(
+        self, ask: Ask, connection: _Connection, brought: tuple[ViewReply, ...]
+    ) -> None:
+        """Send what counts of what was answered before, here or in what the proxy brings.
+
+        A rule is only in what it brings: without that, nobody knows what the person has read.
+        """
+        self.ask, self.connection = ask, connection
+        has = [given.answer for given in brought]
+        ours = [one for one in self.given if one.answer not in has]
+        self.given = [*brought, *(one for one in ours if one.rule or one.answer != "always")]
+        if self.given:
+            self.send(said(self.given))
+
+    def send(self, given: ViewReply) -> None:
+        """Send an answer, if there is somebody to send it to."""
         if self.connection is not None:
-            for given in answers:
-                self.connection.send(given, last=False)
+            self.connection.send(given, last=False)
 
     def ended(self, how: End, problem: str = "", answer: Answer | None = None) -> Ended:
         ours = next((one for one in self.given if answer and one.answer == answer), None)
@@ -244,12 +262,23 @@ class _Answering(msgspec.Struct, frozen=True):
 class ApprovalsView:
     """Listens for questions and holds them in order. Every method may be called by any thread."""
 
-    def __init__(self, path: Path, capacity: int = CAPACITY, expected: Iterable[Ask] = ()) -> None:
-        """`expected` are the questions that waited in a view before: their proxies ask again."""
+    def __init__(
+        self,
+        path: Path,
+        capacity: int = CAPACITY,
+        expected: Iterable[Ask] = (),
+        given: Iterable[ViewReply] = (),
+    ) -> None:
+        """`expected` are the questions that waited in a view before: their proxies ask again.
+
+        `given` are the answers to them that no proxy has said to count.
+        """
         self._path = path
         self._capacity = capacity
-        self._questions = {ask.id: _Question(ask) for ask in expected}
-        self._expected_until = time.monotonic() + _RETURN
+        sent = list(given)
+        self._questions = {
+            ask.id: _Question(ask, (one for one in sent if one.id == ask.id)) for ask in expected
+        }
         self._answering: list[_Answering] = []
         self._ended: deque[Ended] = deque(maxlen=_ENDED)
         self._changing = threading.Lock()
@@ -323,12 +352,13 @@ class ApprovalsView:
 
     def given(self) -> dict[str, Answer]:
         """The answers that were sent to guards which have not said yet whether they count."""
+        return said_of(self.sent())
+
+    def sent(self) -> tuple[ViewReply, ...]:
+        """The same, as they were sent, without rules."""
         with self._changing:
-            found: dict[str, Answer] = {}
-            for id, one in self._questions.items():
-                if one.given and (answer := one.given[-1].answer) is not None:
-                    found[id] = answer
-            return found
+            every = [given for one in self._questions.values() for given in one.given]
+            return tuple(replace(given, rule="") for given in every)
 
     def ended(self) -> tuple[Ended, ...]:
         """The last questions that were answered or went away, oldest first."""
@@ -423,12 +453,18 @@ class ApprovalsView:
         return sorted(found, key=lambda one: one.opened)
 
     def _give_up_expected(self) -> None:
-        """What did not come back in time was answered, or is over, unseen by us."""
-        if time.monotonic() > self._expected_until:
-            with self._changing:
-                missing = [one.ask for one in self._questions.values() if one.connection is None]
-            for ask in missing:
-                self._finish(ask.id, _lapsed(ask, "elsewhere"))
+        """What did not come back in time was answered, or is over, unseen by us.
+
+        A guard that is stopped comes back when it goes on.
+        """
+        now = time.monotonic()
+        with self._changing:
+            missing = [one for one in self._questions.values() if one.connection is None]
+        for one in missing:
+            if is_stopped(one.ask.guard):
+                one.missing_since = now
+            elif now - one.missing_since > _RETURN:
+                self._finish(one.ask.id, _lapsed(one.ask, "elsewhere"))
 
     def _accept(self) -> None:
         try:
@@ -437,9 +473,10 @@ class ApprovalsView:
             return
         if len(self._connections()) >= _CONNECTIONS and (silent := self._silent()):
             self._drop(silent[0])  # a program that only holds lines keeps nobody out
-        if len(self._connections()) < _CONNECTIONS and same_user(end):
+        peer = PeerProcess(end)
+        if len(self._connections()) < _CONNECTIONS and peer.is_same_user():
             end.setblocking(False)
-            self._selector.register(end, selectors.EVENT_READ, _Connection(end))
+            self._selector.register(end, selectors.EVENT_READ, _Connection(end, peer))
         else:
             end.close()
 
@@ -484,46 +521,40 @@ class ApprovalsView:
         if request.version != VERSION:
             text = f"this view speaks version {VERSION}, not {request.version}: start it anew"
             connection.send(ViewReply(VERSION, problem=text))
-        elif self._is_guarded(connection, thoroughly=request.kind != "pending"):
+        elif connection.is_guarded(thoroughly=request.kind != "pending"):
             asks = request.kind == "ask"
             connection.send(ViewReply(VERSION, problem=GUARDED_ASKS if asks else GUARDED))
         elif request.kind == "ask" and request.ask is not None:
-            self._take(request.ask, connection)
+            self._take(request.ask, connection, request.given)
         elif request.kind == "answer" and request.answer is not None:
             self._answer_for(connection, request, request.answer)
         elif request.kind == "pending":
             notes = tuple(map(_note_of, self.ended()))
-            reply = ViewReply(VERSION, asks=self.asks(), given=self.given(), ended=notes)
-            connection.send(reply)
+            connection.send(ViewReply(VERSION, asks=self.asks(), given=self.sent(), ended=notes))
         else:
             connection.send(ViewReply(VERSION, problem=f"incomplete: {request.kind}"))
 
-    def _take(self, ask: Ask, connection: _Connection) -> None:
+    def _take(self, ask: Ask, connection: _Connection, given: tuple[ViewReply, ...]) -> None:
         with self._changing:
             if self._closing:
                 return  # whoever is the next view is asked
             known = self._questions.get(ask.id)
+            question = known or _Question(ask)
             waiting = sum(1 for one in self._questions.values() if one.connection is not None)
-            full = waiting >= self._capacity
-            if not full and ask.id and (known is None or known.connection is None):
+            others = sum(one.size for one in self._questions.values() if one is not known)
+            full = waiting >= self._capacity or others + question.size > ROOM
+            if not full and ask.id and question.connection is None:
                 connection.ask = ask.id
                 connection.received.clear()
-                question = self._questions.setdefault(ask.id, _Question(ask))
-                question.ask, question.connection = ask, connection
-                question.send(*question.given)
+                self._questions[ask.id] = question
+                question.asked_again(ask, connection, given)
                 return
         if full:
-            problem = f"{self._capacity} questions wait already"
+            problem = f"as many questions wait as can: {waiting}"
             reply = ViewReply(VERSION, ask.id, ask.digest, answer="deny", problem=problem)
         else:
             reply = ViewReply(VERSION, problem=f"the question {ask.id!r} waits already")
         connection.send(reply)
-
-    def _is_guarded(self, connection: _Connection, *, thoroughly: bool) -> bool:
-        """Whether a guarded server, or what it started, is at the other end."""
-        # Windows look many times a second, and to find every guard takes milliseconds.
-        guards = running_guards() if thoroughly else ()
-        return is_guarded(peer_process(connection.end), guards)
 
     def _wants_each_call(self, id: str) -> bool:
         return any(ask.id == id and ask.each_call for ask in self.asks())
@@ -540,7 +571,7 @@ class ApprovalsView:
         if problem:
             connection.send(ViewReply(VERSION, problem=problem))
             return
-        if not connection.is_open():
+        if not is_open(connection.end):
             return  # what nobody waits for any more is no answer
         given = self._give(id, answer, request.rule, request.source)
         waits = given is not None or answer == "deny"
@@ -557,13 +588,10 @@ class ApprovalsView:
             end = self._end_of(one.id)
             counted = _counts(one.given, end)
             notes = () if end is None else (_note_of(end),)
-            sent = self.given().get(one.id)
+            sent = tuple(given for given in self.sent() if given.id == one.id)
             done = counted and end and not end.problem
-            problem = "" if done else not_counted(end, one.answer, sent)
-            on_its_way: dict[str, Answer] = {one.id: sent} if sent else {}
-            reply = ViewReply(
-                VERSION, counted=counted, given=on_its_way, ended=notes, problem=problem
-            )
+            problem = "" if done else not_counted(end, one.answer, said_of(sent).get(one.id))
+            reply = ViewReply(VERSION, counted=counted, given=sent, ended=notes, problem=problem)
             one.connection.send(reply)
 
 
@@ -602,6 +630,14 @@ SAID: dict[Answer, str] = {
 def sentence(text: str) -> str:
     """The same words as a sentence of their own."""
     return f"{text[:1].upper()}{text[1:]}."
+
+
+def said_of(sent: Iterable[ViewReply]) -> dict[str, Answer]:
+    """What was answered to each question, as far as it is known."""
+    found: dict[str, list[ViewReply]] = {}
+    for given in sent:
+        found.setdefault(given.id, []).append(given)
+    return {id: answer for id, every in found.items() if (answer := said(every).answer)}
 
 
 def _counts(given: ViewReply | None, end: Ended | None) -> bool:
@@ -728,7 +764,7 @@ class SharedView:
         self._own: ApprovalsView | None = None
         self._window = -1
         self._known: dict[str, Ask] = {}
-        self._given: dict[str, Answer] = {}
+        self._given: tuple[ViewReply, ...] = ()
         self._silent_since: float | None = None
         self._ended: deque[Ended] = deque(maxlen=_REMEMBERED)
         self._changing = threading.RLock()
@@ -780,7 +816,7 @@ class SharedView:
     def given(self) -> dict[str, Answer]:
         """The answers that were sent to guards which have not said yet whether they count."""
         with self._changing:
-            return self._given if self._own is None else self._own.given()
+            return said_of(self._given) if self._own is None else self._own.given()
 
     def answer(self, id: str, answer: Answer, *, rule: str = "") -> bool:
         """Answer a question; whether it is this answer that ended it. `ended` says how it did.
@@ -796,7 +832,8 @@ class SharedView:
         if reply is None:
             return False
         with self._changing:
-            self._given = {**self._given, **reply.given}
+            others = (given for given in self._given if given.id != id)
+            self._given = (*others, *reply.given)
             if ask is not None and reply.ended and self._known.pop(id, None) is not None:
                 self._ended.append(_ended_by(ask, reply.ended[0]))
         return reply.counted
@@ -821,10 +858,10 @@ class SharedView:
         """
         now = time.monotonic()
         self._silent_since = self._silent_since or now
-        view = ApprovalsView(self._path, expected=self._known.values())
+        view = ApprovalsView(self._path, expected=self._known.values(), given=self._given)
         if view.try_open(take_over=now - self._silent_since >= _SILENCE):
             self._own = view
-            self._known = {}
+            self._known, self._given = {}, ()
             self._silent_since = None
 
     def _retire(self) -> None:
@@ -832,6 +869,7 @@ class SharedView:
         if self._own is not None and not self._own.is_in_place():
             self._own.close()
             self._known = {ask.id: ask for ask in self._own.asks()}
+            self._given = self._own.sent()
             self._ended.extend(self._own.ended())
             self._own = None
 

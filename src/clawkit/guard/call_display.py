@@ -21,8 +21,12 @@ LONGEST_CALL = 128 * 1024
 
 _CONTINUED = "↳ "
 _CONTINUED_WIDTH = 3
-# Spaces that are no space, and a character that looks like one.
-_BLANK = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]")
+# Spaces that are no space, and characters that look like one or like nothing: blank patterns, heads
+# and hieroglyphs, fillers, joiners, what stands for an object.
+_BLANK = re.compile(
+    "[\xa0\u1680\u2000-\u200a\u202f\u205f\u2800\u2d7f\u3000\u303f\ufffc"
+    "\U0001107f\U00013441\U00013442\U00016fe4\U0001d159]"
+)
 # In JSON no backslash is followed by an s: nothing in a call can be taken for this.
 _MANY_SPACES = re.compile(" {17,}")
 _RIGHT_TO_LEFT = ("R", "AL", "AN")

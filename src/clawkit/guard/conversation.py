@@ -124,7 +124,7 @@ class GuardConversation:
                 most = policy.limits.message
                 raise InvalidRequestError(f"Invalid request: more than {most} bytes in one message")
             line = line.removeprefix(BOM_UTF8)  # some programs begin their output with it
-            message = parse(line, policy.limits.depth)
+            message = parse(line, policy.limits.depth, exact=side == "client")
         except ProtocolError as error:
             return self._unreadable(side, line, error)
         line = jsonrpc.one_line(line)

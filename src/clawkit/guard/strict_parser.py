@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any, NoReturn, cast
 
 import msgspec
@@ -41,17 +42,21 @@ _NAMES = ("name", "uri")
 MOST_VALUES = 1_000_000
 """A limit because an empty list of three bytes takes seventy in memory."""
 _LONG, _FEW = 4096, 64
+_MOST_DIGITS = 17
 _OUTSIDE_STRINGS = re.compile(rb'"[^"]*"?|([\[{,])')
 _quick_decode = msgspec.json.Decoder().decode
 _quick_encode = msgspec.json.Encoder().encode
 
 
-def parse(line: bytes, depth: int) -> Message:
-    """One message, nested at most `depth` levels. Raises ParseError or InvalidRequestError."""
+def parse(line: bytes, depth: int, *, exact: bool = False) -> Message:
+    """One message, nested at most `depth` levels. Raises ParseError or InvalidRequestError.
+
+    With `exact` it has no fraction with digits that a float drops: nobody would be shown them.
+    """
     if has_too_many_values(line):
         raise ParseError(f"Parse error: more than {MOST_VALUES} values in one message")
     try:
-        value = _one_reading(line)
+        value = _one_reading(line, _decode_exactly if exact else _decode)
     except RecursionError:
         raise ParseError("Parse error: nested too deeply") from None
     except ValueError as error:
@@ -73,7 +78,7 @@ def is_readable(line: bytes | None, depth: int) -> bool:
         return False
 
 
-def _one_reading(line: bytes) -> object:
+def _one_reading(line: bytes, decode: Callable[[str], object]) -> object:
     """Parse quickly if encoding the value gives the same bytes again, else strictly."""
     try:
         value = _quick_decode(line)
@@ -81,7 +86,7 @@ def _one_reading(line: bytes) -> object:
             return value
     except ValueError:
         pass  # The slow way finds the words for what is wrong.
-    value = _decode(line.decode())
+    value = decode(line.decode())
     if b"\\ud" in line or b"\\uD" in line:
         json.dumps(value, ensure_ascii=False).encode()  # raises for a lone surrogate
     return value
@@ -132,9 +137,29 @@ def _finite(text: str) -> float:
     return number
 
 
-_decode = json.JSONDecoder(
-    object_pairs_hook=refuse_duplicates, parse_constant=refuse_constant, parse_float=_finite
-).decode
+def _exact(text: str) -> float:
+    number = float(text)
+    if repr(number) == text or _gives_back(_finite(text), text):
+        return number
+    raise ValueError("a number has more digits than a float keeps: send it as a string")
+
+
+def _gives_back(number: float, text: str) -> bool:
+    """Whether a float has all digits that were written: up to 17, which is what programs write."""
+    digits = re.split("[eE]", text)[0].replace(".", "").strip("-0")
+    shown = f"{number:.{len(digits) - 1}e}" if 0 < len(digits) <= _MOST_DIGITS else "0"
+    return shown.partition("e")[0].replace(".", "").strip("-0") == digits
+
+
+def _decoder(parse_float: Callable[[str], float]) -> Callable[[str], object]:
+    return json.JSONDecoder(
+        object_pairs_hook=refuse_duplicates,
+        parse_constant=refuse_constant,
+        parse_float=parse_float,
+    ).decode
+
+
+_decode, _decode_exactly = _decoder(_finite), _decoder(_exact)
 
 
 def _reason(error: ValueError) -> str:

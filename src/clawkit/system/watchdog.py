@@ -14,6 +14,7 @@ _MARK = "CLAW_GUARDED"
 _NAME = "claw-watch"
 _GUARD = "claw-guard"
 _LOOKS = 5
+_STATE, _PARENT, _GROUP, _SESSION, _START = 0, 1, 2, 3, 19
 _SCRIPT = """
 started() {
     for each in $(cat /proc/"$1"/task/*/children); do echo "$each"; started "$each"; done
@@ -71,7 +72,7 @@ def _is_there(pid: int) -> bool:
 def running_guards() -> set[int]:
     """The guards that run servers now: each has a watchdog among its children."""
     found = {
-        _stat(pid)[0]
+        _parent(pid) or 0
         for pid in (int(place.name) for place in Path("/proc").glob("[0-9]*"))
         if _words(pid)[3:4] == [_NAME.encode()]
     }
@@ -109,7 +110,7 @@ def _climb(pid: int, parent_of: Callable[[int], int | None]) -> list[int] | None
 
 def _parent(pid: int) -> int | None:
     """The parent of a process, 0 for the first one; None for one that is gone."""
-    parent = _stat(pid)[0]
+    parent = int(_stat(pid)[_PARENT])
     return parent if parent or _is_there(pid) else None
 
 
@@ -122,16 +123,26 @@ def _is_named_guard(pid: int) -> bool:
 
 def _leaders(pid: int) -> tuple[int, int]:
     """The first processes of its group and of its session."""
-    return _stat(pid)[1:]
+    stat = _stat(pid)
+    return int(stat[_GROUP]), int(stat[_SESSION])
 
 
-def _stat(pid: int) -> tuple[int, int, int]:
-    """The parent, the group and the session of a process; zeros where they cannot be known."""
+def start_of(pid: int) -> int:
+    """When a process started, in ticks since the machine did; 0 where it cannot be known."""
+    return int(_stat(pid)[_START])
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process is held by a signal or a debugger; False where it cannot be known."""
+    return _stat(pid)[_STATE] in ("T", "t")
+
+
+def _stat(pid: int) -> list[str]:
+    """What the system says of a process after its name; zeros where it cannot be known."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return 0, 0, 0
-    return int(fields[1]), int(fields[2]), int(fields[3])
+        return ["0"] * (_START + 1)
 
 
 def _is_marked(pid: int) -> bool:

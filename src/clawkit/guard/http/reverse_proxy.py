@@ -282,7 +282,7 @@ class ReverseProxyApp:
         limits = self._judge.policy.current().limits
         body = await incoming.body(limits.message)
         try:
-            message = parse(body, limits.depth)
+            message = parse(body, limits.depth, exact=True)
         except ProtocolError:
             return body, None
         # An error may have the id null; every other id must be valid.
