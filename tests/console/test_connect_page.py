@@ -96,6 +96,21 @@ def test_what_a_guarded_server_may_do_is_told_and_the_guard_goes_after_a_questio
     assert cursor.read_bytes() == before
 
 
+def test_guarding_promises_only_what_the_policy_in_use_does(page: Page) -> None:
+    file = policy_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    rules = (("allow", "read_*"), ("prompt", "*"))
+    file.write_text(
+        "".join(f'[[rule]]\naction = "{act}"\ntool = "{tool}"\n' for act, tool in rules)
+    )
+    page.get_by_role("article", name="Cursor").get_by_role("button", name="Guard files").click()
+    told = page.get_by_role("dialog")
+    expect(told).to_contain_text("what rule 1 of your policy allows")
+    expect(told).to_contain_text("Your policy does not deny")
+    expect(told).to_contain_text("no profile")
+    expect(told).not_to_contain_text("Denied to all")
+
+
 def test_a_hostile_name_of_a_server_is_inert(
     cursor: Path, visitor: Visitor, console: RunningConsole
 ) -> None:

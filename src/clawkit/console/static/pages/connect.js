@@ -87,7 +87,7 @@ function confirmed(client, server) {
 }
 
 /** What `claw wrap` says: what passes unasked from now on, and what does not. */
-async function tellGuarded(client, { guarded, policy, base, denied, changes }, home) {
+async function tellGuarded(client, { guarded, policy, base, denials, changes }, home) {
   const short = (text) => text.replaceAll(home, "~");
   const one = ({ server, profile, known_by: by, passes, asks, variables }) => [
     element("h3", {}, server, " ", profile ? badge(`profile ${profile}, by its ${by}`, "good") : badge("no profile")),
@@ -101,7 +101,8 @@ async function tellGuarded(client, { guarded, policy, base, denied, changes }, h
     title: guarded.length > 1 ? "They go through the guard" : "It goes through the guard",
     body: [
       guarded.map(one),
-      element("p", {}, prose(denied)),
+      denials.warning && element("p", { class: "problem" }, prose(denials.warning)),
+      denials.denied && element("p", {}, denials.denied),
       client.shows_forms ? null : element("p", { class: "note" }, `${client.title} shows no forms: keep Approvals open here, or whatever asks is denied.`),
       changes.filter((change) => change.note).map((change) => element("p", { class: "dim small" }, `${change.server}: ${change.note}`)),
       element("p", { class: "dim small" }, "Policy: ", element("code", {}, short(policy.file)), policy.made ? " (made just now)" : "", policy.profiles ? "" : prose(". It has no place for profiles, so none counts: `claw policy init --print` shows the two rules to copy.")),
