@@ -184,7 +184,7 @@ def test_a_session_that_is_gone_leads_back_to_the_list(
     visitor: Visitor, console: RunningConsole
 ) -> None:
     page = opened_page(visitor, console, "?key=gone")
-    expect(page.get_by_role("alert")).to_contain_text("gone")
+    expect(page.get_by_role("alert")).to_contain_text("no session of this key")
     page.get_by_role("link", name="All sessions").click()
     expect(page.get_by_text("No session yet")).to_be_visible()
 

@@ -59,7 +59,8 @@ function clientCard(client, home, context, reload) {
       return;
     }
     const note = outcome.note || outcome.changes?.map((one) => one.note).filter(Boolean).join("; ");
-    toast([done, `Restart ${client.title} for this to count.`, note].filter(Boolean).join(" "), { seconds: 9 });
+    const said = note && `${note[0].toUpperCase()}${note.slice(1)}${/[.!?]$/.test(note) ? "" : "."}`;
+    toast([done, `Restart ${client.title} for this to count.`, said].filter(Boolean).join(" "), { seconds: 9 });
     await reload();
   });
   const unread = client.assistant.state === "cannot be read" && client.assistant.note;

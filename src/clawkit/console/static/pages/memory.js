@@ -315,21 +315,24 @@ function home(state, place) {
 /** What speaks for a memory, in words; the first that holds is said first. */
 const REASONS = [
   ["same words", (one) => one.words > 0],
-  ["near in meaning", (one) => one.meaning >= 0.3],
+  ["near in meaning", (one) => one.meaning >= 0.25],
   ["about who is named", (one) => one.mentioned > 0],
   ["of that time", (one) => one.time > 0],
   ["fits what was said around it", (one) => one.words_around > 0 || one.words_before > 0 || one.words_after > 0],
-  ["said recently", (one) => one.recent > 0.8],
 ];
+const isRecent = (signals) => signals.recent > 0.8;
 
 function hitRow(state, { node, score, signals }) {
   const why = REASONS.filter(([, holds]) => holds(signals)).map(([name]) => name);
+  if (!Object.keys(signals).length) why.push("part of what is known of you"); // told of the one who asks, not found by a search
+  else if (!why.length) why.push("little speaks for it");
+  else if (isRecent(signals)) why.push("said recently");
   const numbers = [["score", score], ...Object.entries(signals)].map(([name, value]) => `${name.replaceAll("_", " ")} ${value.toFixed(2)}`).join(" · ");
   return element(
     "li",
     { class: "hit", "data-node": node.id },
     button([element("span", { class: "text" }, shortened(node.scene.action)), element("span", { class: "dim small" }, `of ${happened(node)}`)], () => state.open(node.id), { class: "memory-line" }),
-    element("details", {}, element("summary", { class: "small" }, why.join(", ") || "little speaks for it"), element("p", { class: "small dim" }, numbers)),
+    element("details", {}, element("summary", { class: "small" }, why.join(", ")), element("p", { class: "small dim" }, numbers)),
   );
 }
 

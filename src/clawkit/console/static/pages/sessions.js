@@ -19,7 +19,7 @@ async function showList(root, context) {
     caption: "Sessions, the last used first",
     columns: [
       { title: "Begins with", cell: (one) => shortened(one.title) || one.key, class: "free" },
-      { title: "Session", cell: (one) => element("span", { class: "dim" }, shortened(one.key, 60)) },
+      { title: "Session", cell: (one) => element("span", { class: "dim" }, shortened(one.key, 40)), class: "name" },
       { title: "From", cell: (one) => one.origin, class: "dim" },
       { title: "Model", cell: (one) => one.model || "", class: "dim" },
       { title: "Messages", cell: (one) => one.messages.toLocaleString("en"), class: "number" },
