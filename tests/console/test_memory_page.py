@@ -180,6 +180,26 @@ def test_text_that_was_typed_is_not_dropped_by_one_escape(
     expect(dialog).to_have_count(0)
 
 
+def test_on_a_phone_a_message_leaves_the_buttons_of_a_memory_free(
+    browser: Browser, console: RunningConsole
+) -> None:
+    told(scene("We have a blue kayak"))
+    with visiting(browser, viewport={"width": 390, "height": 820}) as visitor:
+        page = opened_page(visitor, console, "?query=kayak")
+        page.get_by_label("What was found").get_by_role("button").nth(1).click()
+        chosen = page.get_by_label("The chosen memory")
+        chosen.get_by_role("button", name="Pin").click()
+        toast = page.locator(".toast")
+        toast.hover()
+        over = toast.bounding_box()
+        assert over is not None
+        for name in ("Edit", "Forget", "Let it fade"):
+            box = chosen.get_by_role("button", name=name).bounding_box()
+            assert box is not None
+            above = box["y"] + box["height"] <= over["y"]
+            assert above or box["y"] >= over["y"] + over["height"]
+
+
 def test_an_undo_is_offered_no_longer_than_it_can_be_done_or_in_another_view(
     visitor: Visitor, console: RunningConsole
 ) -> None:

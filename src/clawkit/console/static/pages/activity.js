@@ -161,7 +161,7 @@ function drawFilters(filter, onChange) {
       field("Decision", select("decision", DECISIONS)),
       field("Time", select("since", TIMES)),
       field("Rule", text("rule", "number", { type: "number", min: "0", max: "999999999", step: "1" })),
-      field("Text", text("text", "in call, why, client")),
+      field("Text", text("text", "call, why, client")),
       element("div", { class: "check" }, all, element("label", { for: "everything" }, "Lists, starts and notices too")),
     ),
     servers(names) {

@@ -120,7 +120,7 @@ function ourLine(client, what, title, act) {
   return element(
     "li",
     {},
-    element("span", {}, element("span", { class: "strong" }, title), " ", has ? badge("added", "good") : state !== "not installed" && badge(state, "warn"), note ? element("span", { class: "dim small" }, ` ${note}`) : null),
+    element("span", {}, element("span", { class: "strong" }, title), " ", has ? badge("added", "good") : state !== "not installed" && badge(state, "warn"), note ? element("span", { class: "dim small" }, " ", prose(note)) : null),
     can && button(has ? "Remove" : "Add", act(has ? "remove" : "install", what, has ? `${title} is taken out.` : `${title} is added.`), { class: has ? "" : "primary", "aria-label": label, "data-place": `${client.id} ${what}` }),
   );
 }
@@ -133,7 +133,7 @@ function serverLine(client, server, act) {
   return element(
     "li",
     {},
-    element("span", {}, server.server, " ", badge(said, kind), server.note ? element("span", { class: "dim small" }, ` ${server.note}`) : null),
+    element("span", {}, server.server, " ", badge(said, kind), server.note ? element("span", { class: "dim small" }, " ", prose(server.note)) : null),
     can && button(guarded ? "Unguard" : "Guard", act(guarded ? "unguard" : "guard", server.server, guarded ? "It goes on without the guard." : "It goes through the guard."), { "aria-label": `${guarded ? "Unguard" : "Guard"} ${server.server}`, "data-place": `${client.id} server ${server.server}` }),
   );
 }
