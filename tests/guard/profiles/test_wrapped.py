@@ -283,5 +283,6 @@ def test_a_policy_that_cannot_be_used_promises_nothing(home: Path) -> None:
     _policy(home, "[[rule]\n")
     write(home, files={"command": "npx", "args": [*FILES, str(home)]})
     told = claw("wrap", "files", code=0).stdout
+    assert "files: no profile" in told
     assert "  unasked  nothing: the policy cannot be used" in told
     assert "Warning: The policy cannot be used, so every call is denied" in told

@@ -165,7 +165,9 @@ def _prospect(
             why = f"{', '.join(odd) or 'its envFile'} may change what it starts"
     elif launch is not None:
         profile, why = profile_at(launch.url), "its address is not one that we know"
-    if profile and not policy.has_place:
+    if profile and policy.problem:
+        profile = None  # no rule of it counts
+    elif profile and not policy.has_place:
         profile, why = None, f"your policy has no place for its profile, {profile.name}"
     passes, asks = policy.passes_and_asks(change.server, profile, why)
     name = profile.name if profile else None
