@@ -62,6 +62,50 @@ def test_calls_arrive_while_one_looks(page: Page, guard: Guarded) -> None:
     expect(page.locator(".figure").first).to_have_text("3")
 
 
+def test_a_long_path_shows_its_name_and_its_end(page: Page, guard: Guarded) -> None:
+    assert "result" in guard.tool("read_file", 3, path=f"/work{'/deep' * 40}/the-end.txt")
+    cell = page.locator("td.preview").filter(has_text="the-end.txt")
+    expect(cell).to_contain_text("path=/work/deep")
+    assert not cell.evaluate("(one) => one.scrollWidth > one.clientWidth")
+
+
+def test_the_page_uses_a_wide_window_and_says_that_there_are_more_tools(
+    page: Page, guard: Guarded
+) -> None:
+    for number in range(10):
+        assert "result" in guard.tool(f"tool_{number}", 10 + number, path="/work/a")
+    tools = page.locator("figure", has_text="Tools")
+    expect(tools.get_by_text("The first 8 of 12.")).to_be_visible()
+    page.set_viewport_size({"width": 1600, "height": 900})
+    box = page.locator("main").bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] >= 1600 - 100
+    cut = """(all) => all.filter((one) => {
+        const text = document.createElement("canvas").getContext("2d");
+        text.font = getComputedStyle(one).font;
+        return text.measureText(one.placeholder).width > one.clientWidth - 36;
+    }).map((one) => one.placeholder)"""
+    for width in (1200, 1600):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.locator(".filters input[placeholder]").evaluate_all(cut) == []
+
+
+def test_the_latency_is_no_line_where_nothing_was_measured(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    log = AuditLog(audit_directory())
+    for minute in (0, 1, 20, 21):
+        time, one = f"2026-01-31T10:{minute:02}:30.000Z", str(minute)
+        log.write(
+            AuditRecord(kind="call", id=one, time=time, method="tools/call", tool="read"),
+            AuditRecord(kind="answer", of=one, time=time, latency_ms=5.0),
+        )
+    page = visitor.open(console.link, "activity")
+    path = page.locator("figure", has_text="Latency").locator("path.line-0").get_attribute("d")
+    assert path is not None
+    assert path.count("M") == 2
+
+
 def test_filters_leave_what_was_asked_for_and_stand_in_the_address(page: Page) -> None:
     table = page.locator("section[aria-label=Calls] tbody tr")
     page.get_by_label("Decision").select_option("blocked")

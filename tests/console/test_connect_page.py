@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,32 @@ def test_what_a_guarded_server_may_do_is_told_and_the_guard_goes_after_a_questio
     page.get_by_role("dialog").get_by_role("button", name="Take it away").click()
     expect(card.get_by_role("button", name="Guard files", exact=True)).to_be_visible()
     assert cursor.read_bytes() == before
+
+
+def test_what_is_told_of_a_change_is_whole_sentences(page: Page, cursor: Path) -> None:
+    card = page.get_by_role("article", name="Cursor")
+    card.get_by_role("button", name="Add assistant to Cursor").click()
+    remove = card.get_by_role("button", name="Remove assistant from Cursor")
+    expect(remove).to_be_visible()
+    cursor.write_text(cursor.read_text() + "\n")
+    remove.click()
+    toast = page.locator(".toast", has_text="is taken out")
+    expect(toast).to_have_text(re.compile(r"for this to count\. [A-Z].*\.×$"))
+
+
+def test_guarding_promises_only_what_the_policy_in_use_does(page: Page) -> None:
+    file = policy_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    rules = (("allow", "read_*"), ("prompt", "*"))
+    file.write_text(
+        "".join(f'[[rule]]\naction = "{act}"\ntool = "{tool}"\n' for act, tool in rules)
+    )
+    page.get_by_role("article", name="Cursor").get_by_role("button", name="Guard files").click()
+    told = page.get_by_role("dialog")
+    expect(told).to_contain_text("what rule 1 of your policy allows")
+    expect(told).to_contain_text("Your policy does not deny")
+    expect(told).to_contain_text("no profile")
+    expect(told).not_to_contain_text("Denied to all")
 
 
 def test_a_hostile_name_of_a_server_is_inert(

@@ -7,6 +7,7 @@ from pathlib import Path
 from playwright.sync_api import expect
 
 from clawkit.settings import settings
+from tests.claw import claw
 from tests.console.browser import RunningConsole, Visitor
 
 
@@ -34,3 +35,19 @@ def test_a_problem_stands_first_with_what_to_do_and_is_repaired(
     assert data.stat().st_mode & 0o777 == 0o700
     assert page.locator("main script").count() == 0
     assert claw_home.is_dir()
+
+
+def test_a_client_file_that_cannot_be_read_says_what_to_do_and_nothing_else_is_to_repair(
+    visitor: Visitor, console: RunningConsole, home: Path
+) -> None:
+    claw("doctor", "--fix")
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text('{"mcpServers": ')
+    page = visitor.open(console.link, "health")
+    said = "correct it there, or move it away"
+    expect(page.locator(".check-warning", has_text=str(file))).to_contain_text(said)
+    expect(page.get_by_role("button", name="Repair what can be repaired")).to_be_disabled()
+    expect(page.get_by_text("something is sent to them")).to_be_visible()
+    visitor.go("connect")
+    expect(page.get_by_role("article", name="Cursor").get_by_role("alert")).to_contain_text(said)

@@ -88,7 +88,8 @@ def test_a_memory_is_found_corrected_and_the_correction_undone_with_keys_alone(
     page.keyboard.type("boss")
     page.keyboard.press("Enter")
     hit = page.get_by_label("What was found").get_by_role("button", name="The boss is Renate")
-    expect(page.get_by_text(re.compile(r"^score \d"))).to_have_count(1)
+    expect(page.get_by_label("What was found")).to_contain_text("same words")
+    expect(page.get_by_text(re.compile(r"^score \d"))).to_be_hidden()
     hit.focus()
     page.keyboard.press("Enter")
     chosen = page.get_by_label("The chosen memory")
@@ -103,6 +104,8 @@ def test_a_memory_is_found_corrected_and_the_correction_undone_with_keys_alone(
     dialog.get_by_role("button", name="Save").focus()
     page.keyboard.press("Enter")
     expect(chosen.get_by_role("heading", name="The boss is Tom")).to_be_focused()
+    expect(page.get_by_label("What was found")).to_contain_text("What recall would tell")
+    expect(page.get_by_label("What was found")).to_contain_text("The boss is Tom")
     expect(page.locator(".toast")).to_contain_text("Saved: “The boss is Tom”")
     expect(chosen).to_contain_text("Until")
     expect(chosen).to_contain_text("The boss is Renate")
@@ -118,6 +121,108 @@ def test_a_memory_is_found_corrected_and_the_correction_undone_with_keys_alone(
     page.keyboard.press("Enter")
     expect(page.locator("tbody tr").first).to_contain_text("undid")
     assert "Renate" in claw("memory", "search", "boss", code=0).stdout
+
+
+def test_a_hit_opens_where_it_stands_and_the_search_is_in_the_address(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    told(*(scene(f"Mira plays the cello in hall {number}") for number in range(12)))
+    page = opened_page(visitor, console, "?query=cello")
+    found = page.get_by_label("What was found")
+    line = found.locator("li").nth(1)
+    line.get_by_role("button").click()
+    chosen = line.get_by_label("The chosen memory")
+    expect(chosen.get_by_role("heading")).to_be_focused()
+    expect(chosen.get_by_role("heading")).to_be_in_viewport()
+    chosen.get_by_role("button", name="Close").click()
+    expect(line.get_by_role("button")).to_be_focused()
+    page.get_by_label("Search").fill("hall")
+    page.keyboard.press("Enter")
+    expect(found).to_contain_text("hall")
+    page.wait_for_function("location.hash.includes('query=hall')")
+    page.reload()
+    visitor.ready("memory")
+    expect(page.get_by_label("Search")).to_have_value("hall")
+    expect(found.locator("li").first).to_contain_text("hall")
+
+
+def test_a_search_says_what_recall_would_tell_and_folds_the_rest(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    told(scene("The boss is Renate"), scene("Mira plays the cello"))
+    page = opened_page(visitor, console, "?query=boss")
+    found = page.get_by_label("What was found")
+    expect(found.get_by_role("heading", name="What recall would tell")).to_be_visible()
+    with opened(MemoryPlace()) as store:
+        (boss,) = (hit.node for hit in own(store).search("boss").hits)
+        assert boss.reactivation_count == 0
+        weak = own(store).recall("the of and", Caller(), counts=False)
+    assert weak.hits == ()
+    page.get_by_label("Search").fill("the of and")
+    page.keyboard.press("Enter")
+    expect(found.get_by_role("heading", name=re.compile("Nothing"))).to_be_visible()
+
+
+def test_text_that_was_typed_is_not_dropped_by_one_escape(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    told(scene("The boss is Renate"))
+    page = opened_page(visitor, console)
+    page.locator(".memories").get_by_role("button", name="Renate").click()
+    page.get_by_role("button", name="Edit").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("there is nothing to save")
+    dialog.get_by_label("Memory").fill("The boss is Tom")
+    page.keyboard.press("Escape")
+    expect(dialog).to_contain_text("Escape again drops it")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+
+
+def test_on_a_phone_a_message_leaves_the_buttons_of_a_memory_free(
+    browser: Browser, console: RunningConsole
+) -> None:
+    told(scene("We have a blue kayak"))
+    with visiting(browser, viewport={"width": 390, "height": 820}) as visitor:
+        page = opened_page(visitor, console, "?query=kayak")
+        page.get_by_label("What was found").get_by_role("button").nth(1).click()
+        chosen = page.get_by_label("The chosen memory")
+        chosen.get_by_role("button", name="Pin").click()
+        toast = page.locator(".toast")
+        toast.hover()
+        over = toast.bounding_box()
+        assert over is not None
+        for name in ("Edit", "Forget", "Let it fade"):
+            box = chosen.get_by_role("button", name=name).bounding_box()
+            assert box is not None
+            above = box["y"] + box["height"] <= over["y"]
+            assert above or box["y"] >= over["y"] + over["height"]
+
+
+def test_an_undo_is_offered_no_longer_than_it_can_be_done_or_in_another_view(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    told(scene("We have a blue kayak"), scene("Mira plays the cello"))
+    page = opened_page(visitor, console)
+    toast = page.locator(".toast.undoable")
+
+    def forget() -> None:
+        page.locator(".memories").get_by_role("button", name="blue kayak").click()
+        page.get_by_label("The chosen memory").get_by_role("button", name="Forget").click()
+        page.get_by_role("dialog").get_by_role("button", name="Forget").click()
+        toast.hover()  # it stays as long as one points at it
+
+    forget()
+    with opened(MemoryPlace()) as store:
+        own(store).undo(own(store).ledger(1)[0].n, Caller())
+    expect(toast).to_have_count(0)
+    forget()
+    visitor.go("memory", "?view=history")
+    expect(toast).to_have_count(0)
+    page.locator("tbody tr").first.get_by_role("button").click()
+    expect(page.locator(".toast")).to_contain_text("Undone: ")
+    expect(page.locator(".toast")).to_contain_text("blue kayak")
 
 
 def test_a_memory_is_forgotten_with_a_reason_and_comes_back(

@@ -209,10 +209,37 @@ def test_what_is_typed_outlives_the_page_until_it_is_saved_or_dropped(
     page.reload()
     expect(area).to_have_value(MINE)
     page.get_by_role("button", name="Drop changes").click()
+    expect(area).to_have_value(POLICY)
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(area).to_have_value(MINE)
+    expect(area).to_be_focused()
+    page.get_by_role("button", name="Drop changes").click()
     visitor.go("activity")
     visitor.go("policy")
     expect(area).to_have_value(POLICY)
     expect(again).to_have_count(0)
+
+
+def test_a_replay_tells_what_the_edit_changes_apart_from_what_was_decided_before(
+    page: Page,
+) -> None:
+    now = POLICY.replace('tool = "delete_file"', 'tool = "nothing"')
+    policy_file().write_text(now)
+    expect(page.get_by_label("Policy as TOML")).to_have_value(now)
+    edit(page, now.replace('tool = "never_called"', 'tool = "read_file"\nargs.path = "/work/a"'))
+    page.get_by_role("button", name="Replay over the log").click()
+    expect(page.get_by_text(", 1 change.")).to_be_visible()
+    expect(page.get_by_text("1 call was decided otherwise then")).to_be_visible()
+
+
+def test_a_call_that_was_tried_is_there_again(visitor: Visitor, page: Page) -> None:
+    page.get_by_label("Call", exact=True).fill("   ")
+    page.get_by_role("button", name="Decide").click()
+    expect(page.get_by_role("alert")).to_contain_text("The call cannot be tried: it is empty")
+    page.get_by_label("Call", exact=True).fill("read_file path=/x")
+    visitor.go("activity")
+    visitor.go("policy")
+    expect(page.get_by_label("Call", exact=True)).to_have_value("read_file path=/x")
 
 
 def test_a_draft_of_a_policy_that_has_changed_since_asks_which_of_the_two(

@@ -180,6 +180,15 @@ def test_what_happens_elsewhere_is_seen_while_one_looks(
     expect(page.locator("tbody tr")).to_have_count(1)
 
 
+def test_a_session_that_is_gone_leads_back_to_the_list(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    page = opened_page(visitor, console, "?key=gone")
+    expect(page.get_by_role("alert")).to_contain_text("no session of this key")
+    page.get_by_role("link", name="All sessions").click()
+    expect(page.get_by_text("No session yet")).to_be_visible()
+
+
 def test_long_sessions_are_shown_in_parts_and_never_more_than_200_messages(
     claw_home: Path, visitor: Visitor, console: RunningConsole
 ) -> None:

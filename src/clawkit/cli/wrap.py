@@ -14,9 +14,9 @@ from clawkit.cli.commands import AsJson, Project, print_json, refuse_guarded_ser
 from clawkit.cli.tables import at_home, change_row, print_rows
 from clawkit.guard.profiles.prospect import (
     BASE,
-    DENIED_TO_ALL,
     Prospect,
     ReadyPolicy,
+    denials,
     guard_servers,
     ready_policy,
 )
@@ -163,7 +163,11 @@ def _print_prospects(guarded: Sequence[Prospect]) -> None:
         if one.variables is not None:
             own = ", ".join(sorted({v for each in (one, *others) for v in each.variables or ()}))
             print(visible(f"  gets     {f'{own}; ' if own else ''}of yours only {BASE}"))
-    print(DENIED_TO_ALL)
+    all_servers = denials()
+    if all_servers.warning:
+        print(visible(f"Warning: {all_servers.warning}"))
+    if all_servers.denied:
+        print(all_servers.denied)
     titles = {one.client: client_called(one.client) for one in guarded}
     without = sorted(each.title for each in titles.values() if not each.forms)
     if without:

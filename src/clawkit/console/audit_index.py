@@ -14,7 +14,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
@@ -39,6 +39,8 @@ MOST_ROWS = 500_000
 _SPARE = 50_000
 _MOST_OPEN = 10_000
 _PREVIEW = 120
+_VALUE = 90
+_BEGINNING = 30
 _BUCKETS = 48
 _LANES = 12
 _TOP = 8
@@ -164,6 +166,9 @@ class ActivitySummary(Struct, frozen=True):
     lanes: tuple[Lane, ...]
     tools: tuple[Tally, ...]
     reasons: tuple[Tally, ...]
+    all_tools: int
+    """How many there are: the most called ones stand in `tools`."""
+    all_reasons: int
 
 
 class OpenedRecord(Struct, frozen=True):
@@ -308,10 +313,23 @@ def _settle(call: AuditRow, approval: AuditEntry) -> None:
 
 
 def _preview(record: AuditEntry) -> str:
-    """The beginning of what was called with: first what should not be there."""
-    parts = (record.get("outside"), record.get("arguments"))
-    text = " ".join(msgspec.json.encode(part).decode() for part in parts if part)
+    """What was called with, in short, as `claw log` has it: first what should not be there."""
+    outside, arguments = record.get("outside"), record.get("arguments")
+    text = " ".join(filter(None, (outside and f"outside={_value(outside)}", _named(arguments))))
     return text if len(text) <= _PREVIEW else f"{text[:_PREVIEW]}…"
+
+
+def _named(arguments: Any) -> str:
+    if not arguments or not isinstance(arguments, dict):
+        return _value(arguments) if arguments else ""
+    pairs = cast("dict[str, Any]", arguments).items()
+    return " ".join(f"{name}={_value(value)}" for name, value in islice(pairs, _PREVIEW))
+
+
+def _value(value: Any) -> str:
+    """Of what is long both ends: paths differ at theirs."""
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= _VALUE else f"{text[:_BEGINNING]}…{text[_BEGINNING - _VALUE :]}"
 
 
 def _seconds(time: str) -> float:
@@ -396,6 +414,8 @@ def _summarised(found: list[AuditRow]) -> ActivitySummary:
         lanes=_lanes(lanes),
         tools=tuple(Tally(name, n, blocked_tools[name]) for name, n in tools.most_common(_TOP)),
         reasons=tuple(Tally(name, n, n) for name, n in reasons.most_common(_TOP)),
+        all_tools=len(tools),
+        all_reasons=len(reasons),
     )
 
 

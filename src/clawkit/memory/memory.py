@@ -75,6 +75,7 @@ class Memory:
         as_of: str | float | None = None,
         limit: int = 3,
         apart_from: str = "",
+        counts: bool = True,
     ) -> Recollection:
         """What comes to mind at a message, if it is worth telling; it counts as recalled.
 
@@ -92,6 +93,7 @@ class Memory:
             as_of=_moment(as_of),
             apart_from=apart_from,
             explain=explain,
+            counts=counts,
         )
         self._catch_up_later(told.kind, caller)
         return told

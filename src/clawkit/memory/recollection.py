@@ -80,10 +80,12 @@ def recollect(
     as_of: float | None = None,
     apart_from: str = "",
     explain: bool = False,
+    counts: bool = True,
 ) -> Recollection:
     """What is worth telling about a message, which this conversation has not been told.
 
-    The conversation `apart_from` knows what was said in it and need not be reminded.
+    The conversation `apart_from` knows what was said in it and need not be reminded. What only
+    somebody looks at, who wants to know what would be told, does not count as recalled.
     """
     most = limit + _BESIDE
     with database.read(being) as unit:
@@ -117,7 +119,7 @@ def recollect(
         told = {hit.node.seq for hit in hits}
         best = () if of_asker else current[:limit]
         texts = MemoryTexts(known.question.people.own, _around(unit, best, told))
-    if hits:
+    if hits and counts:
         hits = _told_now(database, being, hits, caller, now)
     found = [hit.node for hit in hits]
     if of_asker:

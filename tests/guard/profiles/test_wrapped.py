@@ -216,3 +216,73 @@ def test_profiles_are_listed_printed_and_linted(tmp_path: Path) -> None:
     file.write_text(claw("policy", "profiles", "git", code=0).stdout)
     claw("policy", "lint", file, code=0)
     assert "there are filesystem" in claw("policy", "profiles", "nonsense", code=2).stderr
+
+
+LOOSE = """
+[[rule]]
+action = "deny"
+tool = "*"
+args."*" = "**/.ssh/**"
+
+[[rule]]
+action = "allow"
+tool = "read_*"
+
+[[rule]]
+action = "prompt"
+tool = "*"
+"""
+
+
+def _policy(home: Path, text: str) -> None:
+    file = home / "claw" / "config" / "clawai" / "policy.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def test_wrap_promises_only_what_the_policy_in_use_does(home: Path) -> None:
+    _policy(home, LOOSE)
+    write(home, files={"command": "npx", "args": [*FILES, str(home)]})
+    assert "allow" in claw("policy", "explain", "read_file", "path=/etc/shadow").stdout
+    told = claw("wrap", "files", code=0).stdout
+    assert "files: no profile" in told
+    assert "  unasked  what rule 2 of your policy allows" in told
+    assert "  asks     every other call" in told
+    assert "Denied to all" not in told
+    assert "Warning: Your policy does not deny" in told
+
+
+def test_a_rule_that_allows_everything_is_told_as_such(home: Path) -> None:
+    _policy(home, '[[rule]]\naction = "allow"\ntool = "*"\n')
+    write(home, files={"command": "npx", "args": [*FILES, str(home)]})
+    (told,) = json.loads(claw("wrap", "files", "--json", "--dry-run").stdout)["guarded"]
+    assert told["passes"] == "every call that no rule before rule 1 of your policy stops"
+    assert told["asks"] == "nothing"
+
+
+def test_a_policy_that_denies_the_rest_asks_about_nothing(home: Path) -> None:
+    _policy(home, '[[rule]]\naction = "deny"\ntool = "*"\nserver = "other"\n')
+    write(home, mine={"command": "my-server"})
+    (told,) = json.loads(claw("wrap", "mine", "--json", "--dry-run").stdout)["guarded"]
+    assert told["asks"] == "nothing; every other call is denied"
+
+
+def test_what_an_own_rule_allows_before_the_denials_breaks_the_promise(home: Path) -> None:
+    claw("policy", "init", code=0)
+    file = home / "claw" / "config" / "clawai" / "policy.toml"
+    rule = f'[[rule]]\naction = "allow"\ntool = "read_*"\nargs.path = "{home}/**"\n\n'
+    file.write_text(rule + file.read_text())
+    write(home, files={"command": "npx", "args": [*FILES, str(home / "p")]})
+    told = claw("wrap", "files", code=0).stdout
+    assert "files: profile filesystem" in told
+    assert "inside ~/p; what rule 1 of your policy allows" in told
+    assert "Warning: Rule 1 of your policy may allow what is denied otherwise.\nDenied" in told
+
+
+def test_a_policy_that_cannot_be_used_promises_nothing(home: Path) -> None:
+    _policy(home, "[[rule]\n")
+    write(home, files={"command": "npx", "args": [*FILES, str(home)]})
+    told = claw("wrap", "files", code=0).stdout
+    assert "files: no profile" in told
+    assert "  unasked  nothing: the policy cannot be used" in told
+    assert "Warning: The policy cannot be used, so every call is denied" in told

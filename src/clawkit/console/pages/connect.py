@@ -15,9 +15,10 @@ from clawkit.console.api import ApiError, ConsolePage, NoParameters
 from clawkit.console.pages.memory import OpenedMemories
 from clawkit.guard.profiles.prospect import (
     BASE,
-    DENIED_TO_ALL,
+    Denials,
     Prospect,
     ReadyPolicy,
+    denials,
     guard_servers,
     ready_policy,
 )
@@ -172,7 +173,7 @@ class GuardOutcome(Struct, frozen=True):
     guarded: tuple[Prospect, ...] = ()
     policy: ReadyPolicy | None = None
     base: str = BASE
-    denied: str = DENIED_TO_ALL
+    denials: Denials | None = None
 
 
 def _guarded(given: ClientChange, client: str) -> GuardOutcome:
@@ -183,8 +184,9 @@ def _guarded(given: ClientChange, client: str) -> GuardOutcome:
     if report.failed:
         notes = [one.note for one in report.changes if one.action == "failed"]
         raise ApiError("; ".join((*report.problems, *notes)))
-    policy = ready_policy() if given.change == "guard" else None
-    return GuardOutcome(report.changes, guarded, policy)
+    if given.change == "unguard":
+        return GuardOutcome(report.changes)
+    return GuardOutcome(report.changes, guarded, ready_policy(), denials=denials())
 
 
 def _remove_all(_: NoParameters) -> object:

@@ -39,6 +39,8 @@ from clawkit.system.addresses import shown_address
 
 _PAGE = 50
 _HITS = 20
+_NEAREST = 8
+"""How many are shown beside those that recall would tell."""
 _YOU = Caller()
 
 
@@ -319,8 +321,12 @@ def _search(memories: OpenedMemories, given: SearchParameters) -> object:
     model = store.embedder.name if store.embedder is not None else ""
     if model and lacks_few_vectors(store.database, memory.being, model):
         memory.embed_missing()
-    found = memory.search(given.query, _YOU, limit=_HITS, explain=True, as_of=given.as_of or None)
-    return {"kind": found.kind, "confidence": found.confidence, "hits": found.hits}
+    as_of = given.as_of or None
+    told = memory.recall(given.query, _YOU, explain=True, as_of=as_of, counts=False)
+    found = memory.search(given.query, _YOU, limit=_HITS, explain=True, as_of=as_of)
+    first = {hit.node.seq: hit for hit in (*told.hits, *told.beside)}
+    nearest = [hit for hit in found.hits if hit.node.seq not in first]
+    return {"kind": found.kind, "told": list(first.values()), "nearest": nearest[:_NEAREST]}
 
 
 def _node(memories: OpenedMemories, given: NodeParameters) -> object:

@@ -25,6 +25,7 @@ from clawkit.guard.authoring.replay import (
     DecisionChange,
     Recorded,
     Replayed,
+    as_decided_by,
     changes,
     recorded_calls,
     replay,
@@ -149,11 +150,16 @@ class ShownChange(Struct, frozen=True):
 
 
 class ReplayReport(Struct, frozen=True):
-    """What an edited policy would change about the calls of the log."""
+    """What an edited policy would change about the calls of the log.
+
+    It is compared with the policy in use, or with what was decided then where none can be used.
+    """
 
     calls: int
     changed: int
     uncertain: int
+    otherwise: int
+    """How many calls the policy in use decides otherwise than they were decided then."""
     changes: tuple[ShownChange, ...]
     issues: tuple[Issue, ...]
 
@@ -246,6 +252,8 @@ class PolicyDesk:
         text = read_text(self._file, NO_POLICY) if given.text is None else given.text
         try:
             fixture = typed_call(given.call)
+        except PolicyError as error:
+            raise ApiError(f"The call cannot be tried: {error.reason}") from None
         except RecursionError:
             raise ApiError("The call is nested so deep that no guard takes it") from None
         server = given.server or fixture.server
@@ -275,11 +283,17 @@ class PolicyDesk:
         policy_of("")  # what cannot be used is said without a log, too
         with self._counting:
             calls, _ = self._calls()
+        otherwise = 0
+        with suppress(PolicyError):  # then there is only what was decided
+            today = replay(self._policy_of(read_text(self._file, NO_POLICY)), calls)
+            otherwise = sum(item.recorded.count for item in today if item.changed)
+            calls = as_decided_by(today)
         found = replay(policy_of, calls)
         return ReplayReport(
             calls=sum(item.recorded.count for item in found),
             changed=sum(item.recorded.count for item in found if item.changed),
             uncertain=sum(item.recorded.count for item in found if item.decision is None),
+            otherwise=otherwise,
             changes=tuple(map(_shown_change, changes(found)[:MOST_ROWS])),
             issues=tuple(lint(given.text, str(self._file))),
         )

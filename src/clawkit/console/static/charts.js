@@ -6,7 +6,7 @@ const WIDTH = 480;
 const LEFT = 60;
 const BOTTOM = 20;
 
-function figure(title, legend, drawing, asTable) {
+function figure(title, legend, drawing, asTable, note) {
   return element(
     "figure",
     { class: "card chart-card" },
@@ -14,6 +14,7 @@ function figure(title, legend, drawing, asTable) {
     legend && element("p", { class: "legend", "aria-hidden": "true" }, legend),
     drawing,
     asTable && element("details", { class: "small" }, element("summary", {}, "Show as a table"), asTable),
+    note,
   );
 }
 
@@ -90,8 +91,10 @@ export function lineChart({ title, points, lines, format = String, height = 170 
   const room = height - BOTTOM - 8;
   const place = (at) => LEFT + ((at + 0.5) * (WIDTH - LEFT)) / Math.max(1, points.length);
   lines.forEach(([key, name], number) => {
-    const known = points.map((point, at) => [place(at), point[key]]).filter(([, value]) => value !== null && value !== undefined);
-    const path = known.map(([x, value], at) => `${at ? "L" : "M"}${x.toFixed(1)} ${(8 + room - (value / top) * room).toFixed(1)}`).join("");
+    const isKnown = (at) => (points[at]?.[key] ?? null) !== null;
+    const known = points.map((point, at) => [place(at), point[key], at]).filter(([, , at]) => isKnown(at));
+    // Where nothing was measured there is no line.
+    const path = known.map(([x, value, at]) => `${isKnown(at - 1) ? "L" : "M"}${x.toFixed(1)} ${(8 + room - (value / top) * room).toFixed(1)}`).join("");
     drawing.append(svg("path", { class: `line line-${number}`, d: path || "M0 0" }, svg("title", {}, name)));
     for (const [x, value] of known) drawing.append(svg("circle", { class: `dot dot-${number}`, cx: x, cy: 8 + room - (value / top) * room, r: known.length > 30 ? 1.2 : 2.2 }));
   });
@@ -134,7 +137,7 @@ export function laneChart({ title, lanes, labels, columns, onOpen }) {
 }
 
 /** A table of names with a bar for each: longest first. */
-export function rankChart({ title, rows, nameTitle = "Name", valueTitle = "Calls", partTitle = "Blocked", onOpen }) {
+export function rankChart({ title, rows, all = rows.length, nameTitle = "Name", valueTitle = "Calls", partTitle = "Blocked", onOpen }) {
   const most = Math.max(1, ...rows.map((row) => row.value));
   const bar = (row) => {
     const part = element("span", { class: "rank-part" });
@@ -149,7 +152,7 @@ export function rankChart({ title, rows, nameTitle = "Name", valueTitle = "Calls
     { title: valueTitle, cell: (row) => row.value.toLocaleString("en"), class: "number" },
     ...(partTitle ? [{ title: partTitle, cell: (row) => (row.part || 0).toLocaleString("en"), class: "number" }] : []),
   ];
-  return figure(title, null, table({ caption: title, columns, rows, onOpen, empty: "Nothing yet." }), null);
+  return figure(title, null, table({ caption: title, columns, rows, onOpen, empty: "Nothing yet." }), null, all > rows.length && element("p", { class: "dim small more" }, `The first ${rows.length} of ${all.toLocaleString("en")}.`));
 }
 
 export function short(value) {

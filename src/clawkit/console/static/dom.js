@@ -272,8 +272,17 @@ function covered(box) {
 
 /** A short message; with `undo` it can be taken back for ten seconds. */
 export function toast(text, { undo, kind = "plain", seconds = undo ? 10 : 5 } = {}) {
+  const where = view();
+  const moved = () => view() !== where && end();
+  const settled = new MutationObserver(() => node.isConnected ? settle(node.parentElement) : finish());
+  const finish = () => {
+    clearTimeout(timer);
+    settled.disconnect();
+    window.removeEventListener("hashchange", moved);
+  };
   const end = () => {
     const focused = node.contains(document.activeElement);
+    finish();
     node.remove();
     if (focused) focusOn(document.getElementById("content"), { preventScroll: true });
   };
@@ -297,18 +306,33 @@ export function toast(text, { undo, kind = "plain", seconds = undo ? 10 : 5 } = 
   );
   const place = document.getElementById("toasts");
   place.append(node);
+  settle(place);
+  settled.observe(document.getElementById("content"), { childList: true, subtree: true });
+  window.addEventListener("hashchange", moved);
+  return node;
+}
+
+/** Puts the messages where they cover fewer controls, at the bottom or at the top. */
+function settle(place) {
   place.classList.remove("above");
   const below = covered(place);
   place.classList.toggle("above", below > 0);
   if (below > 0 && covered(place) >= below) place.classList.remove("above");
-  return node;
+}
+
+/** What is looked at: the page, and the view or the session in it. A message belongs to one. */
+function view() {
+  const [page, query] = location.hash.split("?");
+  const parameters = new URLSearchParams(query || "");
+  return [page, parameters.get("view"), parameters.get("key")].join(" ");
 }
 
 /**
  * Asks in a dialog; gives the value of the action that was chosen, or null. An action with `act`
- * gives what that gives; if it fails, the dialog stays as it is and says why.
+ * gives what that gives; if it fails, the dialog stays as it is and says why. Where `unsaved()`,
+ * the first Escape only says so.
  */
-export function dialog({ title, body, actions = [{ label: "Close", value: null }], keep = false }) {
+export function dialog({ title, body, actions = [{ label: "Close", value: null }], keep = false, unsaved = () => false }) {
   const heading = `dialog-${(dialog.count = (dialog.count || 0) + 1)}`;
   const opener = document.activeElement;
   const goBack = () => {
@@ -351,7 +375,13 @@ export function dialog({ title, body, actions = [{ label: "Close", value: null }
       element("p", { class: "actions" }, buttons),
     );
     // What is shown once does not go with a key that was meant for something else; nor what comes of an act.
-    node.addEventListener("cancel", (event) => (keep || buttons[0].disabled) && event.preventDefault());
+    let warned = false;
+    node.addEventListener("cancel", (event) => {
+      const drops = !warned && unsaved();
+      if (drops) replace(failed, element("p", { class: "note" }, "What you typed is not saved: Escape again drops it."));
+      if (keep || buttons[0].disabled || drops) event.preventDefault();
+      warned ||= drops;
+    });
     node.addEventListener("close", () => (node.remove(), goBack(), resolve(chosen)));
     document.body.append(node);
     node.showModal();

@@ -195,30 +195,65 @@ def _ending(policy: Policy) -> Iterator[Issue]:
 
 
 def _missing_defaults(policy: Policy) -> Iterator[Issue]:
-    """What the policy of `policy init` denies by now and this one does not."""
+    found = undenied_defaults(policy)
+    if found and policy.rules:
+        reason = f"{found}: `claw policy init --print` shows its rules, to copy from"
+        yield Issue("note", 0, 0, reason)
+
+
+def undenied_defaults(policy: Policy) -> str:
+    """What the policy of `policy init` denies by now and this one does not, in words."""
+    found = tuple(
+        pattern
+        for rule, argument, pattern in _default_denials()
+        if not _denies(policy, rule, argument.name, pattern)
+    )
+    if not found:
+        return ""
+    return (
+        f"does not deny {len(found)} of the places that the default policy denies, such as "
+        f"{listed(found[:3])}"
+    )
+
+
+def rules_before_denials(policy: Policy) -> tuple[Rule, ...]:
+    """Those that let a tool have a place that the default policy denies."""
+    return tuple(
+        rule
+        for rule in policy.rules
+        if rule.action == "allow"
+        and any(_lets(policy, rule, denying, place) for denying, _, place in _default_denials())
+    )
+
+
+def _default_denials() -> Iterator[tuple[Rule, Argument, str]]:
     from clawkit.guard.authoring.default_policy import DEFAULT_POLICY
 
-    found: list[str] = []
     for rule in read_policy(DEFAULT_POLICY, "the default policy").rules:
         if rule.action == "deny":
-            found += [
-                pattern
-                for argument in rule.args
-                for pattern in argument.patterns
-                if not _denies(policy, rule, argument.name, pattern)
-            ]
-    if found and policy.rules:
-        reason = (
-            f"does not deny {len(found)} of the places that the default policy denies, such as "
-            f"{listed(tuple(found[:3]))}: `claw policy init --print` shows its rules, to copy from"
-        )
-        yield Issue("note", 0, 0, reason)
+            for argument in rule.args:
+                yield from ((rule, argument, pattern) for pattern in argument.patterns)
 
 
 def _denies(policy: Policy, rule: Rule, argument: tuple[str, ...], pattern: str) -> bool:
     name = sample("?" if argument == ("*",) else argument[0])
     call = Call("tools/call", sample(rule.tools[0]), {name: sample(pattern)})
     return policy.decide(call, NAMELESS, PLACE).action == "deny"
+
+
+def _lets(policy: Policy, allowing: Rule, denying: Rule, pattern: str) -> bool:
+    """Whether a call that one rule allows passes with a place that another one would deny."""
+    name, above = "path", ""
+    for argument in allowing.args:
+        name = sample(argument.name[0])
+        above = next((each[:-2] for each in argument.patterns if each.endswith("**")), "")
+    place = above + sample(pattern).lstrip("/") if above else sample(pattern)
+    servers = tuple(map(sample, allowing.server)) or NAMELESS
+    return any(
+        rule_matches(denying, call, servers, PLACE)
+        and policy.decide(call, servers, PLACE).action == "allow"
+        for call in (Call("tools/call", sample(tool), {name: place}) for tool in allowing.tools)
+    )
 
 
 def _reach(policy: Policy, rule: Rule) -> Iterator[Issue]:

@@ -219,6 +219,26 @@ def replay(policy_of: Callable[[str], Policy], calls: Iterable[Recorded]) -> lis
     return found
 
 
+def as_decided_by(replayed: Iterable[Replayed]) -> list[Recorded]:
+    """The calls as the policy that they were held against decides them, not as it was then."""
+    alike: dict[bytes, Recorded] = {}
+    for item in replayed:
+        decided, rule = item.decision, _rule(item)
+        now = replace(
+            item.recorded,
+            decision="uncertain" if decided is None else decided.action,
+            rule=rule.number if rule else 0,
+            reason="",
+            answer="",
+            unanswered="",
+            count=0,
+        )
+        key = _encode(now)
+        known = alike.setdefault(key, now)
+        alike[key] = replace(known, count=known.count + item.recorded.count)
+    return list(alike.values())
+
+
 def changes(replayed: Iterable[Replayed]) -> list[DecisionChange]:
     """What changes or is uncertain, alike ones together, the most frequent first."""
     groups: dict[_Group, list[Replayed]] = {}

@@ -156,9 +156,13 @@ def past(pattern: re.Pattern[str], text: str, position: int) -> int:
     return match.end() if match else position
 
 
+LEFT = "The file was left as it is: correct it there, or move it away"
+"""What to do about a file that cannot be read."""
+
+
 def unreadable(file: str, text: str, position: int, reason: str) -> NoReturn:
     line = text.count("\n", 0, position) + 1
-    raise HostError(f"{file}:{line}: {reason}. The file was left as it is")
+    raise HostError(f"{file}:{line}: {reason}. {LEFT}")
 
 
 def data_at(data: Any, keys: KeyPath) -> Any:

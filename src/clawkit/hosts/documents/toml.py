@@ -14,6 +14,7 @@ import msgspec
 from clawkit.errors import HostError
 from clawkit.hosts.documents.nodes import (
     HASH_GAP,
+    LEFT,
     REMEMBERED,
     BracketScanner,
     Field,
@@ -144,7 +145,7 @@ def _open(text: str, file: str) -> TomlDocument:
         reason = str(error)
         where = _WHERE.search(reason)
         line = int(where.group(1)) if where and where.group(1) else text.count("\n") + 1
-        reason = f"{_WHERE.sub('', reason)}. The file was left as it is"
+        reason = f"{_WHERE.sub('', reason)}. {LEFT}"
         raise HostError(f"{file}:{line}: {reason}") from None
     return TomlDocument(_sections(text, file), data, file)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from clawkit.errors import HostError
-from clawkit.hosts.documents.nodes import HASH_GAP, REMEMBERED, Field, KeyPath, ValueNode
+from clawkit.hosts.documents.nodes import HASH_GAP, LEFT, REMEMBERED, Field, KeyPath, ValueNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,6 +136,6 @@ def _as_host_error(error: Exception, file: str) -> HostError:
 
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         where = f"{file}:{error.problem_mark.line + 1}"
-        return HostError(f"{where}: {error.problem}. The file was left as it is")
+        return HostError(f"{where}: {error.problem}. {LEFT}")
     reason = "is nested too deeply" if isinstance(error, RecursionError) else str(error)
-    return HostError(f"{file}: {reason}. The file was left as it is")
+    return HostError(f"{file}: {reason}. {LEFT}")

@@ -148,7 +148,7 @@ function drawFilters(filter, onChange) {
     return input;
   };
   const server = select("server", [["", "Every server"]]);
-  const tool = text("tool", "read_* or a part of it");
+  const tool = text("tool", "read_*, or a part");
   const all = element("input", { type: "checkbox", id: "everything", onchange: () => ((filter.everything = all.checked ? "true" : ""), onChange()) });
   all.checked = filter.everything === "true";
   const fields = { server, tool };
@@ -161,7 +161,7 @@ function drawFilters(filter, onChange) {
       field("Decision", select("decision", DECISIONS)),
       field("Time", select("since", TIMES)),
       field("Rule", text("rule", "number", { type: "number", min: "0", max: "999999999", step: "1" })),
-      field("Text", text("text", "arguments, reason, client")),
+      field("Text", text("text", "call, why, client")),
       element("div", { class: "check" }, all, element("label", { for: "everything" }, "Lists, starts and notices too")),
     ),
     servers(names) {
@@ -225,8 +225,8 @@ function drawCharts(place, found, onServer, onTool) {
       "div",
       { class: "columns" },
       lineChart({ title: "Latency", points: found.buckets.map((one, at) => ({ label: labels[at], p50: one.p50_ms, p95: one.p95_ms })), lines: [["p50", "median"], ["p95", "95th percentile"]], format: (value) => duration(value) || "0" }),
-      rankChart({ title: "Tools", nameTitle: "Tool", rows: found.tools.map((one) => ({ name: one.name, value: one.calls, part: one.blocked })), onOpen: (row) => onTool(row.name) }),
-      rankChart({ title: "Why calls were blocked", nameTitle: "Reason", valueTitle: "Times", partTitle: "", rows: found.reasons.map((one) => ({ name: one.name, value: one.calls, part: one.calls })) }),
+      rankChart({ title: "Tools", nameTitle: "Tool", rows: found.tools.map((one) => ({ name: one.name, value: one.calls, part: one.blocked })), all: found.all_tools, onOpen: (row) => onTool(row.name) }),
+      rankChart({ title: "Why calls were blocked", nameTitle: "Reason", valueTitle: "Times", partTitle: "", rows: found.reasons.map((one) => ({ name: one.name, value: one.calls, part: one.calls })), all: found.all_reasons }),
     ),
   );
 }

@@ -59,7 +59,8 @@ function clientCard(client, home, context, reload) {
       return;
     }
     const note = outcome.note || outcome.changes?.map((one) => one.note).filter(Boolean).join("; ");
-    toast([done, `Restart ${client.title} for this to count.`, note].filter(Boolean).join(" "), { seconds: 9 });
+    const said = note && `${note[0].toUpperCase()}${note.slice(1)}${/[.!?]$/.test(note) ? "" : "."}`;
+    toast([done, `Restart ${client.title} for this to count.`, said].filter(Boolean).join(" "), { seconds: 9 });
     await reload();
   });
   const unread = client.assistant.state === "cannot be read" && client.assistant.note;
@@ -87,7 +88,7 @@ function confirmed(client, server) {
 }
 
 /** What `claw wrap` says: what passes unasked from now on, and what does not. */
-async function tellGuarded(client, { guarded, policy, base, denied, changes }, home) {
+async function tellGuarded(client, { guarded, policy, base, denials, changes }, home) {
   const short = (text) => text.replaceAll(home, "~");
   const one = ({ server, profile, known_by: by, passes, asks, variables }) => [
     element("h3", {}, server, " ", profile ? badge(`profile ${profile}, by its ${by}`, "good") : badge("no profile")),
@@ -101,7 +102,8 @@ async function tellGuarded(client, { guarded, policy, base, denied, changes }, h
     title: guarded.length > 1 ? "They go through the guard" : "It goes through the guard",
     body: [
       guarded.map(one),
-      element("p", {}, prose(denied)),
+      denials.warning && element("p", { class: "problem" }, prose(denials.warning)),
+      denials.denied && element("p", {}, denials.denied),
       client.shows_forms ? null : element("p", { class: "note" }, `${client.title} shows no forms: keep Approvals open here, or whatever asks is denied.`),
       changes.filter((change) => change.note).map((change) => element("p", { class: "dim small" }, `${change.server}: ${change.note}`)),
       element("p", { class: "dim small" }, "Policy: ", element("code", {}, short(policy.file)), policy.made ? " (made just now)" : "", policy.profiles ? "" : prose(". It has no place for profiles, so none counts: `claw policy init --print` shows the two rules to copy.")),
@@ -118,7 +120,7 @@ function ourLine(client, what, title, act) {
   return element(
     "li",
     {},
-    element("span", {}, element("span", { class: "strong" }, title), " ", has ? badge("added", "good") : state !== "not installed" && badge(state, "warn"), note ? element("span", { class: "dim small" }, ` ${note}`) : null),
+    element("span", {}, element("span", { class: "strong" }, title), " ", has ? badge("added", "good") : state !== "not installed" && badge(state, "warn"), note ? element("span", { class: "dim small" }, " ", prose(note)) : null),
     can && button(has ? "Remove" : "Add", act(has ? "remove" : "install", what, has ? `${title} is taken out.` : `${title} is added.`), { class: has ? "" : "primary", "aria-label": label, "data-place": `${client.id} ${what}` }),
   );
 }
@@ -131,7 +133,7 @@ function serverLine(client, server, act) {
   return element(
     "li",
     {},
-    element("span", {}, server.server, " ", badge(said, kind), server.note ? element("span", { class: "dim small" }, ` ${server.note}`) : null),
+    element("span", {}, server.server, " ", badge(said, kind), server.note ? element("span", { class: "dim small" }, " ", prose(server.note)) : null),
     can && button(guarded ? "Unguard" : "Guard", act(guarded ? "unguard" : "guard", server.server, guarded ? "It goes on without the guard." : "It goes through the guard."), { "aria-label": `${guarded ? "Unguard" : "Guard"} ${server.server}`, "data-place": `${client.id} server ${server.server}` }),
   );
 }

@@ -32,6 +32,7 @@ export async function show(root, context) {
       : found.ok && !count("warning")
         ? "Everything is in order."
         : `${counted(count("problem"), "problem")}, ${counted(count("warning"), "warning")}.`;
+    const repairable = found?.checks.some((check) => check.hint.includes("claw doctor --fix"));
     replace(
       head,
       element("p", { class: "strong", role: "status" }, repaired && done(found), summary),
@@ -39,9 +40,10 @@ export async function show(root, context) {
         "p",
         { class: "row" },
         button("Look again", again("/api/health/checks")),
-        button("Look deeper", again("/api/health/checks?deep=true"), { title: "Asks the model, the servers and a memory elsewhere, too" }),
-        button("Repair what can be repaired", again("/api/health/fix", {}), { class: found && !found.ok ? "primary" : null }),
+        button("Look deeper", again("/api/health/checks?deep=true"), { "aria-describedby": "deeper" }),
+        button("Repair what can be repaired", again("/api/health/fix", {}), { class: repairable ? "primary" : null, disabled: !repairable }),
       ),
+      element("p", { class: "dim small", id: "deeper" }, "Looking deeper asks the model, the servers and a memory elsewhere, too: something is sent to them."),
     );
     if (!found) {
       replace(list);

@@ -1,6 +1,6 @@
 // The page Memory: what a Being remembers, as a map and a list, by day, by fact; and who may reach it.
 
-import { ago, announce, badge, button, confirm, counted, dialog, element, emptyState, facts, fetchJson, field, moment, pager, redraw, replace, table, toast } from "../console.js";
+import { ago, announce, badge, button, confirm, counted, dialog, element, emptyState, facts, fetchJson, field, moment, pager, prose, redraw, replace, table, toast } from "../console.js";
 import { showMap, topicColour } from "../map.js";
 
 const TABS = [
@@ -40,6 +40,7 @@ export async function show(root, context) {
     const same = now.beings.find((one) => one.id === being.id);
     if (!same) return context.reload();
     page.being = same;
+    await endOffers(page);
     await redraw(head, () => replace(head, heading(page, now.beings, store)));
     await redraw(place, page.again);
   }, LIVE_EVERY);
@@ -52,12 +53,13 @@ function heading({ context, being }, beings, store) {
     beings.map((one) => element("option", { value: one.id, selected: one.id === being.id }, one.name)),
   );
   choice.value = being.id;
-  const waits = being.waiting ? ` · ${counted(being.waiting, "new note waits", "new notes wait")} to be put in order` : "";
+  const tidy = `claw memory tidy${being.is_own ? "" : ` --being ${being.id}`}`;
+  const waits = being.waiting ? prose(` · ${counted(being.waiting, "new note waits", "new notes wait")} to be put in order: \`${tidy}\` does it`) : "";
   return element(
     "div",
     { class: "spread memory-head" },
     beings.length > 1 ? field("Being", choice) : element("p", { class: "strong" }, being.name),
-    element("p", { class: "dim small" }, `${counted(being.memories, "memory", "memories")}${waits} · ${counted(being.tokens, "token")} · ${store}`),
+    element("p", { class: "dim small" }, `${counted(being.memories, "memory", "memories")}`, waits, ` · ${counted(being.tokens, "access token")} · ${store}`),
   );
 }
 
@@ -107,23 +109,29 @@ async function drawMapTab(page) {
   const found = element("section", { "aria-label": "What was found", hidden: true });
   const about = element("span", { class: "dim small" });
   const topics = element("div", {});
-  const state = { ...page, map: NO_MAP, detail, list, found, about, topics, topic: "", drawn: null, asked: 0 };
+  const row = element("div", { class: "memory-map-row" });
+  const { parameters } = context;
+  const sought = parameters.get("query") ? { query: parameters.get("query"), ...(parameters.get("as_of") ? { as_of: parameters.get("as_of") } : {}) } : {};
+  const state = { ...page, row, sought, map: NO_MAP, detail, list, found, about, topics, topic: "", drawn: null, asked: 0 };
   state.open = (id) => context.attempt(() => openNode(state, id));
   state.reload = () => {
     const before = location.hash;
-    page.go({});
+    page.go(state.sought);
     // The address may be this one already: then nobody else shows the page anew.
     if (location.hash === before) context.reload();
   };
-  replace(place, searchForm(state), found, element("div", { class: "memory-map-row" }, mapCard(state), detail), topics, list);
+  row.append(mapCard(state), detail);
+  replace(place, searchForm(state), found, row, topics, list);
   page.again = async () => {
     if (!page.being.memories) return drawMapTab(page);
     loadMap(state);
     await drawList(state, state.offset);
+    if (state.sought.query) await search(state);
     if (!detail.hidden) await showNode(state, detail.dataset.node);
   };
   loadMap(state);
   await drawList(state, 0);
+  if (sought.query) await context.attempt(() => search(state));
   if (context.parameters.get("node")) await state.open(context.parameters.get("node"));
 }
 
@@ -252,40 +260,79 @@ async function drawList(state, offset) {
 }
 
 function searchForm(state) {
-  const query = element("input", { type: "search", maxlength: "2000", autocomplete: "off", placeholder: "Words, a question, anything", value: state.context.parameters.get("query") || "" });
-  const asOf = element("input", { type: "date" });
+  const { parameters } = state.context;
+  const query = element("input", { type: "search", maxlength: "2000", autocomplete: "off", placeholder: "Words, a question, anything", value: parameters.get("query") || "" });
+  const asOf = element("input", { type: "date", value: parameters.get("as_of") || "" });
   const submit = (event) => {
-    event?.preventDefault();
-    state.context.attempt(() => search(state, query.value.trim(), asOf.value));
+    event.preventDefault();
+    state.sought = query.value.trim() ? { query: query.value.trim(), ...(asOf.value ? { as_of: asOf.value } : {}) } : {};
+    state.context.remember({ being: state.being.id, ...state.sought });
+    return state.context.attempt(() => search(state));
   };
-  const form = element("form", { class: "memory-search", role: "search", onsubmit: submit }, field("Search", query), field("As of", asOf), element("button", { class: "primary" }, "Search"));
-  if (query.value) submit();
-  return form;
+  state.endSearch = () => {
+    query.value = "";
+    state.sought = {};
+    state.context.remember({ being: state.being.id });
+    home(state, state.row);
+    state.found.hidden = true;
+  };
+  return element("form", { class: "memory-search", role: "search", onsubmit: submit }, field("Search", query), field("As of", asOf), element("button", { class: "primary" }, "Search"));
 }
 
-async function search(state, query, asOf) {
-  state.found.hidden = !query;
-  if (!query) return;
-  const asked = new URLSearchParams({ being: state.being.id, query, as_of: asOf });
-  const { hits, kind } = await state.context.fetchJson(`/api/memory/search?${asked}`);
+async function search(state) {
+  if (!state.sought.query) return state.endSearch();
+  const asked = new URLSearchParams({ being: state.being.id, ...state.sought });
+  const { told, nearest, kind } = await state.context.fetchJson(`/api/memory/search?${asked}`);
   const how = kind === "keyword" ? "by words alone" : "by meaning and words";
-  announce(`${counted(hits.length, "memory", "memories")} found`);
+  announce(told.length ? `${counted(told.length, "memory", "memories")} found` : "Nothing told fits");
+  const list = (hits) => element("ol", { class: "memories" }, hits.map((hit) => hitRow(state, hit)));
+  const title = told.length ? "What recall would tell" : nearest.length ? "Nothing told fits; the nearest are:" : "Nothing was found";
+  home(state, state.row); // it may stand in what is drawn anew
   replace(
     state.found,
-    element("div", { class: "spread" }, element("h2", {}, hits.length ? `The best ${hits.length}` : "Nothing fits"), element("p", { class: "dim small" }, `${how}, the best first `, button("Close", () => (state.found.hidden = true), { class: "quiet" }))),
-    hits.length ? element("ol", { class: "memories" }, hits.map((hit) => hitRow(state, hit, hits[0].score))) : element("p", { class: "dim" }, "Nothing was found."),
+    element("div", { class: "spread" }, element("h2", {}, title), element("p", { class: "dim small" }, `${how}, the best first `, button("Close", state.endSearch, { class: "quiet" }))),
+    told.length > 0 && list(told),
+    nearest.length > 0 && (told.length ? element("details", { class: "less-near" }, element("summary", {}, `Less near: ${nearest.length}`), list(nearest)) : list(nearest)),
   );
+  state.found.hidden = false;
+  if (!state.detail.hidden) home(state, placeOf(state, state.detail.dataset.node));
 }
 
-function hitRow(state, { node, score, signals }, best) {
-  const bar = element("span", { class: "score-bar" });
-  bar.style.width = `${Math.max(2, (100 * score) / Math.max(best, 0.001))}%`;
-  const why = Object.entries(signals).map(([name, value]) => `${name.replaceAll("_", " ")} ${value.toFixed(2)}`).join(" · ");
+/** Where the card of a memory stands: under its line in what was found, or beside the map. */
+function placeOf(state, id) {
+  const line = state.found.hidden ? null : [...state.found.querySelectorAll(".hit")].find((one) => one.dataset.node === id);
+  line?.closest("details")?.setAttribute("open", "");
+  return line || state.row;
+}
+
+function home(state, place) {
+  if (state.detail.parentElement === place) return;
+  const focused = state.detail.contains(document.activeElement) ? document.activeElement : null;
+  place.append(state.detail);
+  focused?.focus({ preventScroll: true });
+}
+
+/** What speaks for a memory, in words; the first that holds is said first. */
+const REASONS = [
+  ["same words", (one) => one.words > 0],
+  ["near in meaning", (one) => one.meaning >= 0.25],
+  ["about who is named", (one) => one.mentioned > 0],
+  ["of that time", (one) => one.time > 0],
+  ["fits what was said around it", (one) => one.words_around > 0 || one.words_before > 0 || one.words_after > 0],
+];
+const isRecent = (signals) => signals.recent > 0.8;
+
+function hitRow(state, { node, score, signals }) {
+  const why = REASONS.filter(([, holds]) => holds(signals)).map(([name]) => name);
+  if (!Object.keys(signals).length) why.push("part of what is known of you"); // told of the one who asks, not found by a search
+  else if (!why.length) why.push("little speaks for it");
+  else if (isRecent(signals)) why.push("said recently");
+  const numbers = [["score", score], ...Object.entries(signals)].map(([name, value]) => `${name.replaceAll("_", " ")} ${value.toFixed(2)}`).join(" · ");
   return element(
     "li",
-    { class: "hit" },
+    { class: "hit", "data-node": node.id },
     button([element("span", { class: "text" }, shortened(node.scene.action)), element("span", { class: "dim small" }, `of ${happened(node)}`)], () => state.open(node.id), { class: "memory-line" }),
-    element("details", {}, element("summary", { class: "small" }, element("span", { class: "score" }, bar), `score ${score.toFixed(3)}`), element("p", { class: "small dim" }, why)),
+    element("details", {}, element("summary", { class: "small" }, why.join(", ")), element("p", { class: "small dim" }, numbers)),
   );
 }
 
@@ -294,6 +341,7 @@ function hitRow(state, { node, score, signals }, best) {
 async function openNode(state, id) {
   await showNode(state, id);
   state.drawn?.select(id);
+  home(state, placeOf(state, id));
   state.detail.hidden = false;
   state.detail.querySelector("h2").focus();
 }
@@ -305,7 +353,11 @@ async function showNode(state, id) {
 
 function drawNode(state, { node, topic, before, after }) {
   const { scene, source } = node;
-  const close = () => ((state.detail.hidden = true), state.drawn?.select(null));
+  const close = () => {
+    state.detail.hidden = true;
+    state.drawn?.select(null);
+    state.detail.closest(".hit")?.querySelector("button").focus();
+  };
   replace(
     state.detail,
     element("div", { class: "spread" }, element("h2", { tabindex: "-1", class: "memory-text" }, shortened(scene.action, 2000)), button("×", close, { class: "quiet", "aria-label": "Close this memory" })),
@@ -362,18 +414,37 @@ function undoable(state, text, entry) {
     toast(`Undone. ${text}`);
     state.reload();
   };
-  toast(text, { undo });
+  offered.set(`${state.being.id} ${entry}`, toast(text, { undo }));
+}
+
+const offered = new Map(); // the messages with an Undo, by Being and entry
+
+/** Takes away each Undo of what was undone elsewhere. */
+async function endOffers({ context, being }) {
+  for (const [key, message] of offered) {
+    const [id, entry] = key.split(" ");
+    if (!message.isConnected) offered.delete(key);
+    else if (id === being.id) {
+      const { entries } = await context.fetchJson(`/api/memory/history?being=${id}&before=${Number(entry) + 1}&limit=1`);
+      if (entries[0]?.n === Number(entry) && entries[0].undone_by !== null) message.remove();
+    }
+  }
 }
 
 async function edit(state, node) {
   const text = element("textarea", { rows: "4", value: node.scene.action });
   const body = element("div", {}, element("p", { class: "dim" }, "What is so now, from today on. What was so before is kept, and this can be undone."), field("Memory", text));
-  const save = () => text.value.trim() !== node.scene.action && state.context.fetchJson("/api/memory/restate", { body: { being: state.being.id, id: node.id, text: text.value } });
-  const saved = await dialog({ title: "Edit this memory", body, actions: [{ label: "Save", act: save, kind: "primary" }, { label: "Cancel", value: null }] });
+  const isChanged = () => text.value.trim() !== node.scene.action;
+  const save = async () => {
+    if (!isChanged()) throw new Error("The text is as it was: there is nothing to save.");
+    return restated();
+  };
+  const restated = () => state.context.fetchJson("/api/memory/restate", { body: { being: state.being.id, id: node.id, text: text.value } });
+  const saved = await dialog({ title: "Edit this memory", body, unsaved: isChanged, actions: [{ label: "Save", act: save, kind: "primary" }, { label: "Cancel", value: null }] });
   if (!saved) return;
   const { removed, entry, node: made } = saved;
   undoable(state, removed || `Saved: “${shortened(made.scene.action, 60)}”`, entry);
-  state.context.go("memory", { being: state.being.id, node: made.id });
+  state.context.go("memory", { being: state.being.id, ...state.sought, node: made.id });
 }
 
 async function forget(state, node) {
@@ -387,8 +458,8 @@ async function forget(state, node) {
 
 async function pin(state, node) {
   await state.context.fetchJson("/api/memory/pin", { body: { being: state.being.id, id: node.id, on: !node.pinned } });
-  toast(node.pinned ? "It may fade again" : "It never fades now");
   await openNode(state, node.id);
+  toast(node.pinned ? "It may fade again" : "It never fades now");
 }
 
 // ---- days
@@ -451,21 +522,22 @@ async function drawFacts(page, offset = 0) {
     return;
   }
   const again = (to) => () => context.attempt(() => drawFacts(page, to));
-  const undo = (entry) => () => context.attempt(() => undoEntry(page, entry, () => drawFacts(page, offset)));
+  const undo = (entry, said) => () => context.attempt(() => undoEntry(page, entry, () => drawFacts(page, offset), said));
   const fact = ({ was, how, now, why, entry }) =>
     element(
       "li",
       { class: "card fact" },
       element("p", { class: "was" }, element("span", { class: "until" }, `Until ${dayOf(was.ended)}: `), element("span", { class: "text" }, shortened(was.scene.action))),
       now ? element("p", { class: "now" }, element("span", { class: "until" }, "Now: "), button(shortened(now.scene.action), () => page.go({ node: now.id }), { class: "link text" })) : null,
-      element("p", { class: "dim small spread" }, element("span", {}, how, why && !why.startsWith(how) ? ` · ${shortened(why)}` : ""), entry !== null && button("Undo", undo(entry), { class: "quiet" })),
+      element("p", { class: "dim small spread" }, element("span", {}, how, why && !why.startsWith(how) ? ` · ${shortened(why)}` : ""), entry !== null && button("Undo", undo(entry, `${how}: ${was.scene.action}`), { class: "quiet" })),
     );
   replace(place, element("ol", { class: "fact-list" }, found.map(fact)), pager({ text: `${offset + 1} to ${offset + found.length}`, back: offset > 0 && again(Math.max(0, offset - 50)), on: more && again(offset + 50) }));
 }
 
-async function undoEntry(page, entry, reload) {
+async function undoEntry(page, entry, reload, what = "") {
   await page.context.fetchJson("/api/memory/undo", { body: { being: page.being.id, entry } });
-  toast(`Undid ${entry}`);
+  toast(`Undone: ${shortened(what, 120) || entry}`);
+  await endOffers(page);
   await redraw(page.place, reload);
 }
 
@@ -473,7 +545,7 @@ async function drawHistory(page, before = 0, earlier = []) {
   const { context, being, place } = page;
   page.again = () => drawHistory(page, before, earlier);
   const { entries, more } = await context.fetchJson(`/api/memory/history?being=${being.id}&before=${before}`);
-  const undo = (entry) => context.attempt(() => undoEntry(page, entry, () => drawHistory(page, before, earlier)));
+  const undo = (one) => context.attempt(() => undoEntry(page, one.n, () => drawHistory(page, before, earlier), one.text));
   const back = earlier.length && (() => context.attempt(() => drawHistory(page, earlier.at(-1), earlier.slice(0, -1))));
   const on = more && (() => context.attempt(() => drawHistory(page, entries.at(-1).n, [...earlier, before])));
   replace(
@@ -485,7 +557,7 @@ async function drawHistory(page, before = 0, earlier = []) {
         { title: "When", cell: (one) => moment(one.at), class: "nowrap" },
         { title: "What", cell: (one) => element("span", { class: "text" }, one.text) },
         { title: "By", cell: (one) => one.by || "you", class: "dim" },
-        { title: "", spoken: "Undo", cell: (one) => (one.undone_by !== null ? element("span", { class: "dim nowrap" }, `undone by ${one.undone_by}`) : one.kind === "erased" ? "" : button("Undo", () => undo(one.n), { class: "quiet", "aria-label": `Undo ${one.n}` })) },
+        { title: "", spoken: "Undo", cell: (one) => (one.undone_by !== null ? element("span", { class: "dim nowrap" }, `undone by ${one.undone_by}`) : one.kind === "erased" ? "" : button("Undo", () => undo(one), { class: "quiet", "aria-label": `Undo ${one.n}` })) },
       ],
       rows: entries,
       empty: "Nothing was done to this memory yet.",

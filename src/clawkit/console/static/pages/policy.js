@@ -60,7 +60,7 @@ function drawAbout(place, shown) {
 }
 
 function drawIssue(issue) {
-  return element("li", {}, badge(issue.level, issue.level === "error" ? "bad" : issue.level === "warning" ? "warn" : "plain"), ` line ${issue.line || "–"}: `, element("span", { class: "text" }, prose(issue.reason)));
+  return element("li", {}, badge(issue.level, issue.level === "error" ? "bad" : issue.level === "warning" ? "warn" : "plain"), issue.line ? ` line ${issue.line}: ` : " ", element("span", { class: "text" }, prose(issue.reason)));
 }
 
 function drawRules(place, shown, hits) {
@@ -112,9 +112,13 @@ function drawRules(place, shown, hits) {
   );
 }
 
+const TRIED = "claw-policy-tried"; // what was tried is there again, too
+
 function drawTester(place, context, editor) {
-  const call = element("textarea", { rows: "3", spellcheck: "false", placeholder: "read_file path=/home/me/.ssh/id_rsa" });
-  const server = element("input", { type: "text", placeholder: "any" });
+  const before = JSON.parse(sessionStorage.getItem(TRIED) || "{}");
+  const keep = () => sessionStorage.setItem(TRIED, JSON.stringify({ call: call.value, server: server.value }));
+  const call = element("textarea", { rows: "3", spellcheck: "false", placeholder: "read_file path=/home/me/.ssh/id_rsa", value: before.call || "", oninput: keep });
+  const server = element("input", { type: "text", placeholder: "any", value: before.server || "", oninput: keep });
   const edited = element("input", { type: "checkbox", id: "try-edited" });
   const verdict = element("div", { role: "status" });
   const attempt = (event) => {
@@ -219,7 +223,14 @@ function drawEditor(place, context, reload) {
     }),
   );
   const save = button("Save", () => context.attempt(() => write(area.value)), { class: "primary" });
-  const drop = button("Drop changes", () => begin(other || base));
+  const drop = button("Drop changes", () => leave(other || base));
+
+  /** Takes a policy in place of what was typed, which can be brought back. */
+  function leave(policy) {
+    const text = area.value;
+    begin(policy);
+    toast("Your changes are dropped", { undo: () => (begin(base, text), area.focus()) });
+  }
 
   /** Saves a text; `said` begins what is told of it, and what was before can be brought back unless it just was. */
   async function write(text, said = "The policy is saved", undoable = base.there) {
@@ -264,7 +275,7 @@ function drawEditor(place, context, reload) {
         "p",
         { class: "actions" },
         button("Go on with mine", () => begin(policy, area.value)),
-        button("Take the other one", () => begin(policy), { class: "danger" }),
+        button("Take the other one", () => leave(policy), { class: "danger" }),
       ),
       element("p", { class: "dim small" }, "If you go on with yours and save it, it takes the other one's place; that is kept beside it. Yours, compared with it:"),
       lines,
@@ -283,6 +294,8 @@ function drawEditor(place, context, reload) {
         area.value = draft.text;
         replace(report, element("p", { class: "note" }, "What you changed before and did not save is here again."));
       } else if (base === shown || area.value === original()) {
+        // What another window saved is not undone by a message of before.
+        if (shown.digest !== base.digest) for (const one of document.querySelectorAll(".toast.undoable")) one.remove();
         begin(shown);
         return;
       }
@@ -305,6 +318,7 @@ function drawReport(place, found) {
   replace(
     place,
     element("p", { class: "strong" }, found.calls ? `${counted(found.calls, "call")} of the log: ${stay.toLocaleString("en")} stay, ${found.changed.toLocaleString("en")} change${found.uncertain ? `, ${found.uncertain.toLocaleString("en")} uncertain` : ""}.` : "It can be used. There are no calls in the log yet to replay."),
+    found.otherwise ? element("p", { class: "dim small" }, `${counted(found.otherwise, "call was", "calls were")} decided otherwise then: that is not of this edit, the policy in use is already another one.`) : null,
     found.issues.length ? element("ul", { class: "plain small" }, found.issues.map(drawIssue)) : null,
     found.changes.map((change) =>
       element(
@@ -332,6 +346,6 @@ function drawReport(place, found) {
         change.kinds > change.calls.length ? element("p", { class: "dim small" }, `… and ${counted(change.kinds - change.calls.length, "more kind")} of calls`) : null,
       ),
     ),
-    element("p", { class: "dim small" }, "Paths were compared as text."),
+    element("p", { class: "dim small" }, "The edit was held against the policy in use, with paths as text."),
   );
 }

@@ -1,6 +1,6 @@
 // The page Sessions: what was said, with pictures, tool steps, tokens and cost.
 
-import { ago, badge, button, confirm, counted, element, emptyState, fetchFile, field, focusOn, longText, moment, pagedTable, redraw, replace, toast, visible } from "../console.js";
+import { ago, badge, button, confirm, counted, element, emptyState, fetchFile, field, focusOn, longText, moment, pagedTable, problem, redraw, replace, toast, visible } from "../console.js";
 import { markdown } from "../markdown.js";
 
 const ENDS = { "": "", end: "", command: "", length: "cut short", refusal: "declined", lost: "interrupted" };
@@ -19,7 +19,7 @@ async function showList(root, context) {
     caption: "Sessions, the last used first",
     columns: [
       { title: "Begins with", cell: (one) => shortened(one.title) || one.key, class: "free" },
-      { title: "Session", cell: (one) => element("span", { class: "dim" }, shortened(one.key, 60)) },
+      { title: "Session", cell: (one) => element("span", { class: "dim" }, shortened(one.key, 40)), class: "name" },
       { title: "From", cell: (one) => one.origin, class: "dim" },
       { title: "Model", cell: (one) => one.model || "", class: "dim" },
       { title: "Messages", cell: (one) => one.messages.toLocaleString("en"), class: "number" },
@@ -66,7 +66,11 @@ async function showSession(root, context, key) {
   const earlier = element("div", {});
   const later = element("div", {});
   const drawn = new Map(); // what was drawn stays as it is: open, played, loaded
-  let shown = await context.fetchJson(address(key));
+  let shown = await context.fetchJson(address(key)).catch((error) => {
+    if (error.status !== 404) throw error;
+    root.append(problem(error.message), element("p", {}, element("a", { href: "#/sessions" }, "All sessions")));
+  });
+  if (!shown) return;
   let ours = false; // whether it is deleted here
 
   /** The newest part again: what came is added to what is shown. */
@@ -76,8 +80,8 @@ async function showSession(root, context, key) {
     });
     if (!now) {
       if (ours) return;
-      toast("This session was deleted elsewhere.");
       context.go("sessions");
+      toast("This session was deleted elsewhere.");
       return;
     }
     if (shown.cut) {
@@ -130,8 +134,8 @@ function heading({ info }, context, onDelete) {
     if (!(await confirm({ title: "Delete this session for good?", body, action: "Delete", kind: "danger" }))) return;
     onDelete();
     await context.fetchJson("/api/sessions/delete", { body: { key: info.key } });
-    toast(`Deleted: “${shortened(info.title || info.key, 60)}”`);
     context.go("sessions");
+    toast(`Deleted: “${shortened(info.title || info.key, 60)}”`);
   });
   return element(
     "div",
