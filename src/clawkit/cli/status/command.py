@@ -23,7 +23,7 @@ from clawkit.errors import ClawError
 from clawkit.guard.status import GuardStatus, ServerState
 from clawkit.guard.status import overview as guard_overview
 from clawkit.memory.being_store import DEFAULT_BEING
-from clawkit.memory.embed import DEFAULT
+from clawkit.memory.embed.embedder import DEFAULT
 from clawkit.memory.embed.factory import embedder
 from clawkit.memory.statistics import BeingState, StoreOverview, overview
 from clawkit.settings import settings
