@@ -238,6 +238,14 @@ def test_what_was_told_last_is_not_what_is_so_now_where_its_day_is_an_earlier_on
     )
 
 
+def test_a_change_that_the_speaker_tells_of_themselves_leads_too() -> None:
+    system = remembered(
+        "Noted: 2026-06-20 — Anke Hinrichs, meine beste Freundin, wohnt in Wardenburg.",
+        "User: 2026-11-16 — Am Freitag bin ich bei Anke Hinrichs, sie wohnt jetzt in Rastede.",
+    )
+    assert ask("Hi", "Wo wohnt Anke?", system=system).startswith("Du sagtest am 2026-11-16: ")
+
+
 def test_of_two_that_have_the_words_the_newest_leads_though_only_the_other_says_my() -> None:
     system = remembered(
         "User: 2026-10-20 — Jean has my spare key.",

@@ -216,6 +216,10 @@ class Question(Struct, frozen=True):
         share, persons = self.fit(one)
         return bool(self.weights) and share >= _SURE and persons >= 0
 
+    def has_words(self, one: Statement) -> bool:
+        """Whether a statement has the words, whoever it is about."""
+        return bool(self.weights) and _fit(one.text, self.weights)[0] >= _SURE
+
     def may_concern(self, one: Statement) -> bool:
         """Whether a statement has one of the names, or none at all."""
         return not self.names or self._names_one(one.text) or not _names(one.text)
@@ -303,7 +307,10 @@ def later(question: str, found: Statement, known: Sequence[Statement]) -> list[S
         one
         for one, vector, without_name in zip(since, as_said, masked, strict=True)
         if found_masked @ without_name >= _SAME_MATTER
-        or (says_change(one.text) and found_as_said @ vector >= _SAME_MATTER)
+        or (
+            says_change(one.text)
+            and (found_as_said @ vector >= _SAME_MATTER or wanted.has_words(one))
+        )
     ][::-1]
 
 
