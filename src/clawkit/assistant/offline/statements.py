@@ -200,7 +200,7 @@ _SAME_MATTER = 0.4
 """How near two statements on one matter are to each other, as recall has it."""
 
 
-class Question(Struct, frozen=True):
+class AskedQuestion(Struct, frozen=True):
     """What is asked: its words with their weights, and the names among them."""
 
     weights: dict[str, float]
@@ -235,14 +235,14 @@ class Question(Struct, frozen=True):
         return not _terms(" ".join(self.names)).isdisjoint(_terms(text))
 
 
-def parse_question(question: str) -> Question:
+def parse_question(question: str) -> AskedQuestion:
     weights = {
         _ALIKE.get(term, term): weight
         for term, weight in asked(_FILLER.sub(" ", question)).items()
         if term not in _QUESTION_WORDS
     }
     # What a sentence begins with has a capital letter in any case.
-    return Question(weights, frozenset(_names(question.strip(" ¿¡").partition(" ")[2])))
+    return AskedQuestion(weights, frozenset(_names(question.strip(" ¿¡").partition(" ")[2])))
 
 
 def _names(text: str) -> set[str]:
