@@ -48,6 +48,22 @@ async def test_what_is_recalled_stands_in_the_order_in_which_it_was_said(tmp_pat
         assert 0 < system.index("teal") < system.index("is red now")
 
 
+async def test_what_is_told_of_an_earlier_day_is_older_than_what_was_told_before(
+    tmp_path: Path,
+) -> None:
+    with scripted(tmp_path, [Say("ok")] * 2, more=KEYWORDS) as (server, config):
+        async with Assistant(config) as assistant:
+            await say(assistant, "Anke lives in Rastede now.", "one", origin="ask")
+        store = BeingStore(open_store(f"sqlite:{tmp_path / 'data' / 'beings.db'}"), "none")
+        scene = Scene("Anke lives in Wardenburg.", when=("2026-06-20",))
+        store.open(store.default()).take_notes(Caller(), scenes=[scene])
+        store.close()
+        async with Assistant(config) as assistant:
+            await say(assistant, "Where does Anke live?", "two", origin="ask")
+        system = system_of(server.requests[1])
+        assert 0 < system.index("Wardenburg") < system.index("Rastede now")
+
+
 async def test_an_order_over_mcp_knows_its_own_session_only(tmp_path: Path) -> None:
     with scripted(tmp_path, [Say("ok")] * 4, more=KEYWORDS) as (server, config):
         async with Assistant(config) as assistant:

@@ -9,6 +9,8 @@ import pytest
 
 from clawkit.assistant.assistant import Assistant
 from clawkit.assistant.memory import long_term
+from clawkit.memory.records import Scene
+from clawkit.memory.tokens import Caller
 from tests.assistant.providers.scripted import Call, Say
 from tests.assistant.replies import Heard, say, scripted
 from tests.memory.http.being_store import store_at
@@ -35,6 +37,27 @@ async def test_what_was_said_is_remembered_there(
     assert "teal" in str(server.requests[1].json["system"])
     assert "My favourite colour is teal." in str(server.requests[3].json["messages"][-1])
     assert not (tmp_path / "data" / "beings.db").exists()
+
+
+async def test_each_memory_of_it_has_a_line_of_its_own_the_oldest_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(store_at(tmp_path)) as there:
+        monkeypatch.setenv("BEING", there.token())
+        scenes = [
+            Scene("Anke lives in Rastede now.", when=("2026-10-16",)),
+            Scene("Anke lives in Wardenburg.", when=("2026-06-20",)),
+        ]
+        there.store.open(there.being).take_notes(Caller(), scenes=scenes)
+        more = memory_at(there.url + there.path)
+        with scripted(tmp_path, [Say("There.")], more=more) as (server, config):
+            async with Assistant(config) as assistant:
+                await say(assistant, "Where does Anke live?", "one", origin="ask")
+    system = server.requests[0].json["system"][0]["text"]
+    lines = [line for line in system.splitlines() if line.startswith("- Noted: ")]
+    assert len(lines) == 2, system
+    assert lines[0].startswith("- Noted: 2026-06-20")
+    assert lines[1].startswith("- Noted: 2026-10-16")
 
 
 @pytest.mark.parametrize("token", ["", "wrong", "read-only"])

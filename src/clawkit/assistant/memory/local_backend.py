@@ -44,10 +44,11 @@ class LocalMemory:
     def recall(self, text: str, session: str) -> tuple[RecalledMemory, ...]:
         found = self._memory.recall(text, Caller(), limit=_RECALLED, apart_from=session)
         nodes = [hit.node for hit in (*found.hits, *found.beside)]
-        # Oldest first, as a conversation is read: of two that disagree, the later word counts.
+        # Oldest first, as a conversation is read: of two that disagree, the later word counts. What
+        # was told today of a day in June is older than what was told yesterday.
         return tuple(
             RecalledMemory(told(node.text), own_words=node.source.speaker == _PERSON)
-            for node in sorted(nodes, key=lambda node: node.seq)
+            for node in sorted(nodes, key=lambda node: (node.since, node.created, node.seq))
         )
 
     def keep(self, said: tuple[TurnMessage, ...], session: str) -> str:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from clawkit.assistant.config import MemoryOptions
 
 _BLOCK = re.compile(r"<memory-recall>\s*(.*?)\s*</memory-recall>", re.DOTALL)
+_NEXT = re.compile(r" / | · (?:before: )?(?=\d{4}-\d\d-\d\d)")
+"""What separates matters, and the memories on one matter."""
 _MOST_AT_ONCE = 200
 _MOST_KEPT = 2_000
 
@@ -30,7 +32,9 @@ class RemoteMemory:
 
     def recall(self, text: str, session: str) -> tuple[RecalledMemory, ...]:  # noqa: ARG002 - the Being does not know our sessions
         found = _BLOCK.search(self._remote.call("recall", {"user_message": text}))
-        return tuple(map(RecalledMemory, found[1].split(" / "))) if found else ()
+        told = _NEXT.split(found[1]) if found else []
+        # Oldest first: each begins with its day.
+        return tuple(map(RecalledMemory, sorted(told, key=lambda one: one[: len("2026-01-01")])))
 
     def keep(self, said: tuple[TurnMessage, ...], session: str) -> str:
         with self._lock:

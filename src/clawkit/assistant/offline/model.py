@@ -20,6 +20,7 @@ from clawkit.assistant.chat_commands import mistyped_command
 from clawkit.assistant.media.containers import dimensions
 from clawkit.assistant.media.prompt_parts import Attached, Received, receive
 from clawkit.assistant.offline.calculator import compute, tell_date
+from clawkit.assistant.offline.frames import Frames, frames_for
 from clawkit.assistant.offline.statements import (
     Sentence,
     Statement,
@@ -27,6 +28,7 @@ from clawkit.assistant.offline.statements import (
     inline,
     is_taken_back,
     later,
+    leads,
     nearest,
     read,
     statements,
@@ -51,8 +53,6 @@ INTRODUCTION = (
     "(I am Clawkit's offline assistant, not a language model: I remember what you tell me "
     "and answer from it. For a real model, run `claw setup`.)"
 )
-NOT_FOUND = "I recall nothing that answers this."
-NEEDS_A_MODEL = "I can't do that: it needs a language model, which `claw setup` connects."
 
 _ABLE = (
     "Tell me something to remember (“My favorite color is blue”) and ask me about it later, ask "
@@ -86,7 +86,13 @@ _SUMMARIZE = re.compile(
     r"summar|tl;?dr|zusammenfass|\bfass\w* .*zusammen|résum|resum|要約|总结|摘要", re.IGNORECASE
 )
 _LINE = re.compile(r"^- (User: |Noted: |Assistant: |Tool: |Open question: |)(?!<attachment)(.+)$")
-_DATED = re.compile(r"^(\d{4}-\d\d-\d\d)[\d, -]* — (.+)$")
+_DATED = re.compile(r"^(\d{4}-\d\d-\d\d)(?:, \d{4}-\d\d-\d\d)*(?:, ([^—]+?))? — (.+)$")
+_DATED_ELSEWHERE = re.compile(
+    r"^(\d{4}-\d\d-\d\d)(?: \d\d:\d\d)?(?: until \d{4}-\d\d-\d\d)?(?:, ([^:]+))?: (.+)$"
+)
+"""As a Being that is served elsewhere tells it, with what was said around it in brackets."""
+_BRACKETS = r"\((?!\d{4}-\d\d-\d\d\))(?:[^()]|\([^()]*\))*\)"
+_AROUND = re.compile(rf"^{_BRACKETS} (?=\S)|(?<=\S) {_BRACKETS}$")
 _KNOWS_ONLY_THIS = "I know this conversation only; `share = true` under [memory] lets me know more."
 _RETRACT = "`claw memory` shows its id, `claw memory retract ID` takes it back."
 _REMOVED = re.compile(r"\[removed: ([a-z0-9-]+)\]")
@@ -113,6 +119,7 @@ class Conversation(Struct, frozen=True):
     """Whether nothing is remembered beyond it."""
     forgotten: str
     """What memory forgot at the last message."""
+    frames: Frames
 
 
 class Offline:
@@ -141,7 +148,7 @@ def answer_to(prompt: Prompt) -> str:
     """The answer to the last message of the person."""
     messages = [receive(message) for message in prompt.messages if message.role == "user"]
     last = messages.pop() if messages else Received("")
-    said = (Statement(one.text, one.text) for one in messages if not _small_talk(one.text))
+    said = (Statement(text, text) for text in map(_without_small_talk, (m.text for m in messages)))
     heard = (*_recalled(prompt.system), *said)
     spoke = any(message.role == "assistant" for message in prompt.messages)
     conversation = Conversation(
@@ -158,6 +165,7 @@ def answer_to(prompt: Prompt) -> str:
             ),
             "",
         ),
+        frames=frames_for(last.text),
     )
     answer = " ".join(filter(None, _parts(conversation)))
     if conversation.is_first and INTRODUCTION.strip("()") not in answer:
@@ -170,13 +178,24 @@ def _recalled(system: str) -> Iterator[Statement]:
     before, earlier, section = f"\n{system}".rpartition(f"\n{EARLIER}\n")
     _, remembered, elsewhere = (before if earlier else section).rpartition(f"\n{REMEMBERED}\n")
     for who, line in _lines(elsewhere) if remembered else ():
-        day, text = match.groups() if (match := _DATED.match(line)) else ("", line)
         if who in ("User: ", "Noted: "):
-            yield Statement(text, text, day, own=who == "User: ")
+            yield _remembered(line, own=who == "User: ")
     lines = _lines(section) if earlier else []
     # Lines that say whose they are, are believed; a summary may have none of them.
     signed = any(who for who, _ in lines)
     yield from (Statement(text, text) for who, text in lines if who == ("User: " if signed else ""))
+
+
+def _remembered(line: str, *, own: bool) -> Statement:
+    """One memory by itself: its day, whose it is, and its words."""
+    day, speaker, text = "", "", line
+    if match := _DATED.match(line):
+        day, speaker, text = match.groups(default="")
+    elif not own and (match := _DATED_ELSEWHERE.match(line)):
+        day, speaker, text = match.groups(default="")
+        text = _AROUND.sub("", text)
+    text = _without_small_talk(text)
+    return Statement(text, text, day, own, speaker)
 
 
 def _lines(section: str) -> list[tuple[str, str]]:
@@ -207,13 +226,17 @@ def _small_talk(text: str) -> str:
     return next((said for form, said in _SMALL_TALK.items() if re.fullmatch(form, bare)), "")
 
 
+def _without_small_talk(text: str) -> str:
+    return "\n".join(one for one in sentences(text) if not _small_talk(one))
+
+
 def _to_sentences(text: str, conversation: Conversation) -> Iterator[str]:
     """Acknowledge what the message states, then answer what it asks."""
     said = _read(text)
     # What an answer repeats may be read by others, and memory takes it out as well.
     shown = _REMOVED.sub(r"[\1]", remove_secrets(text)[0])
     repeated = said if shown == text else _read(shown)
-    yield _acknowledged([one for one in repeated if one.kind == "state"])
+    yield _acknowledged([one for one in repeated if one.kind == "state"], conversation.frames)
     for one in said:
         if one.kind == "forget":
             yield conversation.forgotten or _forgotten(one.text, conversation)
@@ -221,7 +244,7 @@ def _to_sentences(text: str, conversation: Conversation) -> Iterator[str]:
     known = statements((*conversation.heard, Statement(text, text))) if asked else []
     yield from dict.fromkeys(_answer(one, known, conversation) for one in asked)
     if any(one.kind == "request" for one in said) and not conversation.last.files:
-        yield NEEDS_A_MODEL
+        yield conversation.frames.needs_a_model
     if not said:
         yield _small_talk(sentences(text)[0])
 
@@ -230,26 +253,25 @@ def _read(text: str) -> list[Sentence]:
     return [read(one) for one in sentences(text) if not _small_talk(one)]
 
 
-def _acknowledged(stated: Sequence[Sentence]) -> str:
+def _acknowledged(stated: Sequence[Sentence], frames: Frames) -> str:
     if not stated:
         return ""
-    got = list(dict.fromkeys(inline(one) for one in stated))
+    got = list(dict.fromkeys(inline(one, frames) for one in stated))
     more = len(got) - _MOST_ACKNOWLEDGED
-    rest = f", and {more} more" if more > 0 else ""
-    head = "Noted" if all(one.startswith("“") for one in got) else "Got it"
-    return f"{head}: {'; '.join(got[:_MOST_ACKNOWLEDGED])}{rest}."
+    rest = frames.more.format(count=more) if more > 0 else ""
+    return f"{frames.got.format(told='; '.join(got[:_MOST_ACKNOWLEDGED]))}{rest}."
 
 
 def _forgotten(named: str, conversation: Conversation) -> str:
     known = statements(conversation.heard)
-    gone = [inline(one) for one in known if is_taken_back(one.text, named)]
+    gone = [inline(one, conversation.frames) for one in known if is_taken_back(one.text, named)]
     if gone:
         listed = "; ".join(gone[-_MOST_ACKNOWLEDGED:])
         where = f"Memory still has it: {_RETRACT}"
         if conversation.is_all:
             where = "It was said in this conversation only, which `claw sessions` lists."
         return f"I won't use that any more here: {listed}. {where}"
-    closest = _closest(nearest(named, known))
+    closest = _closest(nearest(named, known), conversation.frames)
     how = "" if conversation.is_all else f" {_RETRACT}"
     return f"I found nothing like that to forget.{f' {closest}{how}' if closest else ''}"
 
@@ -262,29 +284,28 @@ def _answer(question: str, known: Sequence[Statement], conversation: Conversatio
         return _everything(known, conversation)
     return (
         _quoted(last.files, question)
-        or _told(find(question, known), known)
+        or _told(question, known, conversation.frames)
         or _quoted(conversation.attached_before, question)
         or _not_in(last)
-        or _of_days(question, known)
-        or _nothing_of_day(question)
-        or ("" if last.images else _closest(nearest(question, known)))
+        or _of_days(question, known, conversation.frames)
+        or _nothing_of_day(question, conversation.frames)
+        or ("" if last.images else _closest(nearest(question, known), conversation.frames))
         or _not_found(conversation)
     )
 
 
-def _of_days(question: str, known: Sequence[Statement]) -> str:
+def _of_days(question: str, known: Sequence[Statement], frames: Frames) -> str:
     """What was said on the days that a question names; what has no day was said just now."""
     from clawkit.text.calendar import day_of, fit, ranges
 
     now = time.time()
     asked, today = ranges(question, now), day_of(now).isoformat()
     found = [one for one in known if asked and fit((one.when or today,), asked) > 0]
-    return (
-        "\n".join(("From then:", *(f"- {told(one, dated=True)}" for one in found))) if found else ""
-    )
+    lines = (f"- {told(one, frames, dated=True)}" for one in found)
+    return "\n".join((frames.from_then, *lines)) if found else ""
 
 
-def _nothing_of_day(question: str) -> str:
+def _nothing_of_day(question: str, frames: Frames) -> str:
     """What to say to a question for nothing but a day of which nothing is known."""
     from clawkit.memory.people import KnownPeople
     from clawkit.memory.recall.question import parse_question
@@ -293,46 +314,47 @@ def _nothing_of_day(question: str) -> str:
     asked = parse_question(question, time.time(), "", nobody)
     if not asked.asks_for_one_day:
         return ""
-    return f"I was told nothing of that day ({', '.join(str(first) for first, _ in asked.days)})."
+    return frames.nothing_of_day.format(days=", ".join(str(first) for first, _ in asked.days))
 
 
-def _closest(found: Sequence[Statement]) -> str:
-    shown = "; ".join(map(_aside, found[:_MOST_CLOSE]))
-    return f"The closest I know: {shown.rstrip('.')}." if shown else ""
+def _closest(found: Sequence[Statement], frames: Frames) -> str:
+    shown = "; ".join(_aside(one, frames) for one in found[:_MOST_CLOSE])
+    return frames.closest.format(told=shown.rstrip(".")) if shown else ""
 
 
-def _aside(one: Statement) -> str:
+def _aside(one: Statement, frames: Frames) -> str:
     if one.own:
-        return inline(one)
-    return f"“{one.said.rstrip('.')}”{f' (remembered on {one.when})' if one.when else ''}"
+        return inline(one, frames)
+    quote = f"“{one.said.rstrip('.')}”"
+    return frames.aside_on.format(quote=quote, day=one.when) if one.when else quote
 
 
-def _told(found: Sequence[Statement], known: Sequence[Statement]) -> str:
-    """The newest that fits or says what became of it; beside it what was said earlier and later."""
+def _told(question: str, known: Sequence[Statement], frames: Frames) -> str:
+    """The newest that answers or says what became of it, and what was said before and since."""
+    found = find(question, known)
     if not found:
         return ""
-    from clawkit.memory.recall.signals import says_change
-
-    since = [one for one in later(found[0], known) if one not in found]
-    newest = next((at for at, one in enumerate(since) if says_change(one.text)), len(since))
+    since = [one for one in later(question, found[0], known) if one not in found]
+    newest = next((at for at, one in enumerate(since) if leads(question, one)), len(since))
     order = [*since, *found]
     after, before = order[:newest], order[newest + 1 :]
     asides = [
-        f" ({name}: {'; '.join(map(_dated, some[:_MOST_ASIDE]))})"
-        for name, some in (("Later", after), ("Earlier", before))
+        f" ({frame.format(quotes='; '.join(_dated(one, frames) for one in some[:_MOST_ASIDE]))})"
+        for frame, some in ((frames.later, after), (frames.earlier, before))
         if some
     ]
-    return f"{told(order[newest], dated=bool(asides))}{''.join(asides)}"
+    return f"{told(order[newest], frames, dated=bool(asides))}{''.join(asides)}"
 
 
-def _dated(one: Statement) -> str:
-    return f"“{one.said}”{f' on {one.when}' if one.when else ''}"
+def _dated(one: Statement, frames: Frames) -> str:
+    quote = f"“{one.said}”"
+    return frames.on.format(quote=quote, day=one.when) if one.when else quote
 
 
 def _everything(known: Sequence[Statement], conversation: Conversation) -> str:
     if not known:
         return f"I found nothing yet in this conversation. {_elsewhere(conversation)}"
-    lines = [f"- {told(one)}" for one in known[-_MOST_LISTED:]]
+    lines = [f"- {told(one, conversation.frames)}" for one in known[-_MOST_LISTED:]]
     more = len(known) - len(lines)
     rest = [f"- and {more} more from before; ask me about one of them"] if more else []
     return "\n".join(("This is what I know here:", *lines, *rest))
@@ -370,13 +392,14 @@ def _not_in(last: Received) -> str:
 def _not_found(conversation: Conversation) -> str:
     if conversation.last.images:
         return ""
-    hint = "" if conversation.is_first else " `claw setup` connects a model that can answer more."
-    return f"{NOT_FOUND} {_elsewhere(conversation)}{hint}"
+    frames = conversation.frames
+    hint = "" if conversation.is_first else f" {frames.connects}"
+    return f"{frames.not_found} {_elsewhere(conversation)}{hint}"
 
 
 def _elsewhere(conversation: Conversation) -> str:
     """Where there may be more."""
-    return _KNOWS_ONLY_THIS if conversation.is_all else "`claw memory` lists what memory keeps."
+    return _KNOWS_ONLY_THIS if conversation.is_all else conversation.frames.lists
 
 
 def quoted(attached: Attached, question: str) -> str:

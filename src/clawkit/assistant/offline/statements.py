@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
+from itertools import pairwise
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clawkit.assistant.offline.frames import ENGLISH, Frames, is_english
 from clawkit.text.remarks import to_forget
-from clawkit.text.tables import table
 from clawkit.text.tokenizer import (
     asked,
     content,
@@ -41,12 +41,14 @@ class Sentence(Struct, frozen=True):
 
 
 class Statement(Struct, frozen=True):
-    """Something that was said; `text` is what it states, `when` and `own` are as memory tells."""
+    """Something that was said; `text` is what it states, the others are as memory tells."""
 
     text: str
     said: str
     when: str = ""
     own: bool = True
+    speaker: str = ""
+    """Who said it; empty for the person."""
 
 
 def _pattern(*pieces: str) -> re.Pattern[str]:
@@ -87,9 +89,9 @@ _ASK_UNSPACED = re.compile(
 _REQUEST = _pattern(
     r"^(?!\w+(?: \w+){0,2} (?:is|are|was|were)\b)(?:write|make|create|translate|summari[sz]e|list",
     r"|explain|give|show|draw|generate|help me|fix|find|search|open|send|run|calculate|compute",
-    r"|read|look|describe|compare|analy[sz]e|convert|book|order|play|delete|check|review|build|suggest",
-    r"|recommend|print|repeat|say|count|sort|rewrite|remind me to|ignore|pretend|schreib|erkläre?",
-    r"|übersetze?|fasse?|zeige?|mach|suche?|écris|explique|traduis|escribe|explica|traduce)\b(?!:)",
+    r"|read|look|describe|compare|analy[sz]e|convert|book|order|play|delete|check|review|build",
+    r"|suggest|recommend|print|repeat|say|count|sort|rewrite|remind me to|ignor\w+|pretend|schreib",
+    r"|erkläre?|übersetze?|fasse?|zeige?|mach|suche?|écris|explique|traduis|escribe|explica|traduce)\b(?!:)",
 )
 _GOES_ON = _pattern(r"^(?:it|he|she|they|er|sie|es|il|elle|él|ella)\b|^(?:c['’]est|i meant?)\b")
 _LONGEST_GOING_ON = 400
@@ -138,7 +140,9 @@ def _words(one: Sentence) -> tuple[str, str]:
 
 def _add(found: list[Statement], new: Statement) -> None:
     last = found[-1] if found else None
-    if last and _GOES_ON.match(new.text) and len(last.said) < _LONGEST_GOING_ON:
+    # Each memory is a quote of its own: who "she" is was said beside it, and not in the one before.
+    is_talk = last is not None and not (last.when or new.when)
+    if last and is_talk and _GOES_ON.match(new.text) and len(last.said) < _LONGEST_GOING_ON:
         text = f"{last.text.rstrip('.')}. {new.said}"
         found[-1] = replace(last, text=text, said=f"{last.said} {new.said}")
         return
@@ -165,8 +169,10 @@ def is_taken_back(text: str, named: str) -> bool:
 _LITTLE = 0.05
 _ASKING = "what which who whom whose when where why how time day date city place wer wo wann wie"
 _PEOPLE = "i me my mine we us our you your ich mich mir mein wir unser du dein"
+_SUBJECTS = "i we ich wir je j nous yo nosotros io noi eu ik wij"
 _QUESTION_WORDS = frozenset(map(stem, _ASKING.split()))
 _PERSONS = frozenset(map(stem, _PEOPLE.split()))
+_ACTING = frozenset(map(stem, _SUBJECTS.split()))
 # Words for the same, as the stems that are compared.
 _ALIKE = {
     "call": "nam", "heiss": "nam", "heisst": "nam", "lif": "liv", "mov": "liv", "job": "work",
@@ -181,6 +187,11 @@ _FILLER = _pattern(
     r"\b(?:(?:do|can|could) you|i forgot|did i (?:tell|say)(?: you)?(?: to remember)?)\b|",
     _ASK_UNSPACED.pattern,
 )
+_WORD = re.compile(r"[^\W\d_](?:\w|-(?=\w)|['’](?!s\b))*")
+_ARTICLE = _pattern(
+    r"(?:the|an?|my|our|your|his|her|their|d(?:er|ie|as|en|em|es)|[mdsk]?ein\w*|unse?r\w*|eu(?:er|re)\w*",
+    r"|ihr\w*|(?:dies|jed|welch)e\w?|[ai]m|ins|zu[mr]|beim|vom)",
+)
 _SURE = 0.8
 _NEAR, _NEARER = 0.31, 0.028
 """How near a statement has to be to a question, and how much less among fewer, as recall has it."""
@@ -189,18 +200,71 @@ _SAME_MATTER = 0.4
 """How near two statements on one matter are to each other, as recall has it."""
 
 
-def find(question: str, known: Sequence[Statement]) -> list[Statement]:
-    """The statements that have the words of a question, the newest first."""
+class AskedQuestion(Struct, frozen=True):
+    """What is asked: its words with their weights, and the names among them."""
+
+    weights: dict[str, float]
+    names: frozenset[str]
+
+    def fit(self, one: Statement) -> tuple[float, int]:
+        """The share of the words that a statement has, and how far it is about the same people."""
+        texts = [text for text in (one.text, *sentences(one.text)) if self._is_about(text)]
+        return max((_fit(text, self.weights) for text in texts), default=(0.0, 0))
+
+    def is_answered(self, one: Statement) -> bool:
+        """Whether a statement has the words, and is of nobody else."""
+        share, persons = self.fit(one)
+        return bool(self.weights) and share >= _SURE and persons >= 0
+
+    def has_words(self, one: Statement) -> bool:
+        """Whether a statement has the words, whoever it is about."""
+        return bool(self.weights) and _fit(one.text, self.weights)[0] >= _SURE
+
+    def may_concern(self, one: Statement) -> bool:
+        """Whether a statement has one of the names, or none at all."""
+        return not self.names or self._names_one(one.text) or not _names(one.text)
+
+    def _is_about(self, text: str) -> bool:
+        """Whether a text tells of those who are named, and not of what its speaker does."""
+        if not self.names:
+            return True
+        speaker_acts = _ACTING & _terms(text) and not _ACTING & self.weights.keys()
+        return self._names_one(text) and not speaker_acts
+
+    def _names_one(self, text: str) -> bool:
+        return not _terms(" ".join(self.names)).isdisjoint(_terms(text))
+
+
+def parse_question(question: str) -> AskedQuestion:
     weights = {
         _ALIKE.get(term, term): weight
         for term, weight in asked(_FILLER.sub(" ", question)).items()
         if term not in _QUESTION_WORDS
     }
-    fits = [max(_fit(text, weights) for text in (one.text, *sentences(one.text))) for one in known]
-    if not weights or not fits:
+    # What a sentence begins with has a capital letter in any case.
+    return AskedQuestion(weights, frozenset(_names(question.strip(" ¿¡").partition(" ")[2])))
+
+
+def _names(text: str) -> set[str]:
+    """The words that may be names; behind an article, German writes every noun so."""
+    from clawkit.memory.erasure.redaction import is_common
+
+    words = [match[0] for match in _WORD.finditer(text)]
+    return {
+        word
+        for before, word in pairwise(("", *words))
+        if word[0].isupper() and not is_common(word) and not _ARTICLE.fullmatch(before)
+    }
+
+
+def find(question: str, known: Sequence[Statement]) -> list[Statement]:
+    """The statements that have the words of a question, the newest first."""
+    wanted = parse_question(question)
+    fits = [wanted.fit(one) for one in known]
+    if not wanted.weights or not fits:
         return []
     share, persons = best = max(fits)
-    if share < _SURE or persons < (1 if weights.keys() & _PERSONS else 0):
+    if share < _SURE or persons < (1 if wanted.weights.keys() & _PERSONS else 0):
         return []
     return [one for one, fit in zip(known, fits, strict=True) if fit == best][::-1]
 
@@ -217,16 +281,44 @@ def nearest(question: str, known: Sequence[Statement]) -> list[Statement]:
     return [known[at] for at in range(len(known) - 1, -1, -1) if cosines[at] >= enough]
 
 
-def later(found: Statement, known: Sequence[Statement]) -> list[Statement]:
-    """What was said after a statement on the same matter, in whatever words, the newest first."""
-    from clawkit.memory.embed.embedder import shared
+def later(question: str, found: Statement, known: Sequence[Statement]) -> list[Statement]:
+    """What its speaker said after a statement on the same matter, the newest first.
 
-    since = known[known.index(found) + 1 :]
+    Two statements are near because both name somebody; only what says that something has changed
+    need not be near without the name.
+    """
+    from clawkit.memory.embed.embedder import shared
+    from clawkit.memory.people import names_of
+    from clawkit.memory.recall.signals import says_change
+
+    wanted = parse_question(question)
+    since = [
+        one
+        for one in known[known.index(found) + 1 :]
+        if one.speaker == found.speaker and wanted.may_concern(one)
+    ]
     if not since:
         return []
-    vectors = shared.embed([found.text, *(one.text for one in since)])
-    cosines = vectors[1:] @ vectors[0]
-    return [one for one, near in zip(since, cosines, strict=True) if near >= _SAME_MATTER][::-1]
+    names = names_of(wanted.names)
+    texts = [found.text, *(one.text for one in since)]
+    found_as_said, *as_said = shared.embed(texts)
+    found_masked, *masked = shared.embed([names.masked(text) for text in texts])
+    return [
+        one
+        for one, vector, without_name in zip(since, as_said, masked, strict=True)
+        if found_masked @ without_name >= _SAME_MATTER
+        or (
+            says_change(one.text)
+            and (found_as_said @ vector >= _SAME_MATTER or wanted.has_words(one))
+        )
+    ][::-1]
+
+
+def leads(question: str, one: Statement) -> bool:
+    """Whether what was said later is what is so now: it says so, or has the words itself."""
+    from clawkit.memory.recall.signals import says_change
+
+    return says_change(one.text) or parse_question(question).is_answered(one)
 
 
 def _fit(text: str, weights: dict[str, float]) -> tuple[float, int]:
@@ -250,41 +342,20 @@ def _terms(text: str) -> set[str]:
     return found | {"nam", "my"} if _NAME.match(text) else found
 
 
-_ENGLISH = (
-    "like likes live lives love loves work works i'm i've i'll i'd we're we've don't can't it's"
-)
-_FOREIGN = "mi me la ha han ik mijn een het en van met naar zijn ben heb niet je bin meine unser ja"
-_IN_OTHERS_TOO = frozenset(("i", "a", "me", "no", "so", "do", "in", "am", "an", "we"))
-"""English words that do not make a sentence English: `I figli`, `a Leonor`, `we gaan`."""
 _SWAPS = {
     "i am": "you are", "i was": "you were", "i'm": "you're", "i've": "you've", "i'd": "you'd",
     "i'll": "you'll", "i": "you", "me": "you", "my": "your", "mine": "yours", "am": "are",
-    "myself": "yourself", "we": "you", "us": "you", "our": "your", "ours": "yours",
+    "myself": "yourself", "we": "you", "our": "your", "ours": "yours",
     "we're": "you're", "we've": "you've", "we'll": "you'll",
 }  # fmt: skip
 _SWAP = _pattern(r"(?<![\w-])(?:i (?:am|was)|(?:i|we)['’](?:m|ve|d|ll|re)|[a-z]+)(?![\w-])")
-_UNSAFE = _pattern(r"\b(?:you|your|yours|yourself)\b|[\"“”„«»]")
-
-
-@cache
-def _telling_languages() -> tuple[frozenset[str], frozenset[str]]:
-    """Words by which English is known, and those by which another language is."""
-    lists = table("words")["words_that_say_little"]
-    english = frozenset(lists["english"].split())
-    others = frozenset(" ".join(lists[name] for name in lists if name != "english").split())
-    own = (english - others - _IN_OTHERS_TOO) | frozenset(_ENGLISH.split())
-    return own, (others | frozenset(_FOREIGN.split())) - english
-
-
-def _is_english(text: str) -> bool:
-    words = set(re.findall(r"[\w'-]+", folded(text).replace("’", "'")))
-    own, others = map(words.intersection, _telling_languages())
-    return len(own) > 2 * len(others)
+# "God help us", "I shall": turned, they say something else.
+_UNSAFE = _pattern(r"\b(?:you|your|yours|yourself|us|shall)\b|[\"“”„«»]")
 
 
 def to_reader(text: str) -> str | None:
     """`My cat likes me` as `Your cat likes you`; None where that is not safe."""
-    if not _is_english(text) or _UNSAFE.search(text) or _REQUEST.match(text):
+    if not is_english(text) or _UNSAFE.search(text) or _REQUEST.match(text):
         return None
     return _SWAP.sub(_swapped, text).strip().rstrip(".!").strip()
 
@@ -295,12 +366,13 @@ def _swapped(match: re.Match[str]) -> str:
     # `US` is a country: only `I` is written with capitals alone.
     if swapped is None or (word.isupper() and len(word) > 1):
         return word
-    return swapped.capitalize() if word[0].isupper() and word[0] != "I" else swapped
+    begins = match.string[: match.start()].rstrip().endswith((".", "!", "?"))
+    return swapped.capitalize() if begins or (word[0].isupper() and word[0] != "I") else swapped
 
 
-def inline(one: Statement | Sentence) -> str:
+def inline(one: Statement | Sentence, frames: Frames) -> str:
     """A statement inside a sentence: turned to the reader, else quoted."""
-    turned = to_reader(one.text)
+    turned = to_reader(one.text) if frames.language == ENGLISH else None
     if turned is None:
         return f"“{_cut(one.said.rstrip('.'))}”"
     first, space, rest = turned.partition(" ")
@@ -309,16 +381,21 @@ def inline(one: Statement | Sentence) -> str:
     )
 
 
-def told(one: Statement, *, dated: bool = False) -> str:
+def told(one: Statement, frames: Frames, *, dated: bool = False) -> str:
     """A statement as a sentence; what is not the person's own, or no English, is quoted.
 
     So is what has to be `dated`, where its day is known.
     """
-    turned = to_reader(one.text) if one.own and not (dated and one.when) else None
-    if turned:
+    is_turned = one.own and frames.language == ENGLISH and not (dated and one.when)
+    if is_turned and (turned := to_reader(one.text)):
         return f"{turned[:1].upper()}{turned[1:]}."
-    who = "You said" if one.own else "Remembered"
-    return f"{who}{f' on {one.when}' if one.when else ''}: “{one.said}”"
+    if one.own:
+        frame = frames.said_on if one.when else frames.said
+    elif one.speaker:
+        frame = frames.said_by_on if one.when else frames.said_by
+    else:
+        frame = frames.noted_on if one.when else frames.noted
+    return frame.format(name=one.speaker, day=one.when, quote=f"“{one.said}”")
 
 
 def _cut(text: str, longest: int = 200) -> str:

@@ -1,0 +1,107 @@
+"""The words around what is told, in the language of the message where a table has them.
+
+A language is known by the words that every text in it has; a table has each one's.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from msgspec import Struct, convert
+
+from clawkit.text.tables import listed, table
+from clawkit.text.tokenizer import folded
+
+ENGLISH = "en"
+
+
+class Frames(Struct, frozen=True, forbid_unknown_fields=True):
+    """One language's words, as `answers.toml` has them."""
+
+    language: str
+    got: str
+    more: str
+    said: str
+    said_on: str
+    said_by: str
+    said_by_on: str
+    noted: str
+    noted_on: str
+    on: str
+    aside_on: str
+    earlier: str
+    later: str
+    closest: str
+    from_then: str
+    nothing_of_day: str
+    not_found: str
+    lists: str
+    connects: str
+    needs_a_model: str
+
+
+_ENGLISH = (
+    "like likes live lives love loves work works i'm i've i'll i'd we're we've don't can't it's"
+)
+_FOREIGN = "mi me la ha han ik mijn een het en van met naar zijn ben heb niet je bin meine unser ja"
+_LISTED = {
+    "de": "german", "fr": "french", "es": "spanish",
+    "it": "italian_portuguese", "pt": "italian_portuguese",
+}  # fmt: skip
+"""The lists of words that say little, by the languages they are of."""
+_IN_OTHERS_TOO = frozenset(("i", "a", "me", "no", "so", "do", "in", "am", "an", "we"))
+"""English words that do not make a sentence English: `I figli`, `a Leonor`, `we gaan`."""
+
+
+def frames_for(text: str) -> Frames:
+    """Those of the language that most words of a message are in; in doubt English."""
+    words = _words(text.casefold())
+    words |= {word.partition("'")[0] for word in words}
+    english, _ = _telling_words()
+    if words & english:
+        words -= _in_english() - english
+    scores = {name: len(words & known) for name, known in _words_of_languages().items()}
+    most = max(scores.values())
+    best = [name for name in table("answers") if scores[name] == most]
+    return frames_in(best[0] if len(best) == 1 else ENGLISH)
+
+
+@cache
+def frames_in(language: str) -> Frames:
+    return convert({"language": language, **table("answers")[language]}, Frames)
+
+
+def is_english(text: str) -> bool:
+    words = _words(folded(text))
+    own, others = map(words.intersection, _telling_words())
+    return len(own) > 2 * len(others)
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[\w'-]+", text.replace("’", "'")))
+
+
+@cache
+def _words_of_languages() -> dict[str, frozenset[str]]:
+    """Words that each language has in most of its texts, also where others have them."""
+    little = table("words")["words_that_say_little"]
+    found = {
+        name: frozenset((*listed(of["common"]), *little.get(_LISTED.get(name), "").split()))
+        for name, of in table("days").items()
+    }
+    return found | {ENGLISH: _telling_words()[0]}
+
+
+@cache
+def _in_english() -> frozenset[str]:
+    return frozenset(table("words")["words_that_say_little"]["english"].split())
+
+
+@cache
+def _telling_words() -> tuple[frozenset[str], frozenset[str]]:
+    """Words by which English is known, and those by which another language is."""
+    lists = table("words")["words_that_say_little"]
+    others = frozenset(" ".join(lists[name] for name in lists if name != "english").split())
+    own = (_in_english() - others - _IN_OTHERS_TOO) | frozenset(_ENGLISH.split())
+    return own, (others | frozenset(_FOREIGN.split())) - _in_english()
