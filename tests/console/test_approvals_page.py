@@ -531,10 +531,10 @@ def test_a_call_of_64_kb_is_read_in_a_dozen_parts_or_by_scrolling(
 SIZES = ((1280, 800), (800, 600), (600, 800), (412, 800), (360, 640), (320, 568))
 TOO_SOON = "Nothing was pressed: what is shown there had just changed."
 # Presses the answer in the very moment in which something holds, however slow this machine is.
-PRESSED_AS_SOON_AS = """(holds) => new Promise((done) => {
+PRESSED_AS_SOON_AS = """() => new Promise((done) => {
   const place = document.querySelector('.approvals');
   const press = () => {
-    if (!eval(holds)) return;
+    if (!(HOLDS)) return;
     watching.disconnect();
     document.querySelector('[data-answer=once]').click();
     done();
@@ -583,7 +583,7 @@ def test_an_answer_that_has_just_become_possible_is_not_given_by_the_press_befor
         call(guard, lines, **{f"k{one}": one for one in range(lines)})
         if lines > 1:
             page.locator("[data-answer=read]").click()
-        page.evaluate(PRESSED_AS_SOON_AS, possible)
+        page.evaluate(PRESSED_AS_SOON_AS.replace("HOLDS", possible))
         expect(page.locator(".toast").last).to_contain_text(TOO_SOON)
         assert deletions(guard) == 0
         allow(page, "Deny")
@@ -599,7 +599,8 @@ def test_an_answer_that_has_just_moved_under_the_pointer_is_not_given(
     before = centre(page.locator("[data-answer=once]"))
     for number in (2, 3, 4):
         call(guard, number, f"/work/{number}")
-    page.evaluate(PRESSED_AS_SOON_AS, "place.querySelectorAll('.ask-item').length === 4")
+    four = "place.querySelectorAll('.ask-item').length === 4"
+    page.evaluate(PRESSED_AS_SOON_AS.replace("HOLDS", four))
     expect(page.locator(".toast")).to_contain_text(TOO_SOON)
     assert centre(page.locator("[data-answer=once]")) != before
     assert deletions(guard) == 0
