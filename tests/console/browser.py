@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page
 from tests.claw import CLAW
 from tests.processes import PATIENCE, ROOT
 
-_LINK = re.compile(r"http://127\.0\.0\.1:(\d+)/#open=[\w-]+")
+_LINK = re.compile(r"http://[\w.-]+:(\d+)/#open=[\w-]+")
 
 
 class RunningConsole:

@@ -39,8 +39,8 @@ def is_open(port: int) -> bool:
 
 
 @contextmanager
-def ssh_tunnel(forwarding: str) -> Iterator[None]:
-    """What `ssh -L forwarding` opens, to a server on this machine that lets one key in."""
+def ssh_tunnel(*forwardings: str) -> Iterator[None]:
+    """What `ssh -L` opens for each, to a server on this machine that lets one key in."""
     with TemporaryDirectory(prefix="claw-ssh-") as name:
         folder, port = Path(name), free_port()
         for key in ("host", "own"):
@@ -53,8 +53,9 @@ def ssh_tunnel(forwarding: str) -> Iterator[None]:
             "no sshd is installed; on Debian and Ubuntu: apt install openssh-server"
         )
         options = [part for one in _OPTIONS for part in ("-o", one)]
-        client = ("ssh", "-F", "none", *options, "-i", folder / "client", "-N", "-L", forwarding)
-        near = int(forwarding.split(":")[-3])
+        ends = [part for one in forwardings for part in ("-L", one)]
+        client = ("ssh", "-F", "none", *options, "-i", folder / "client", "-N", *ends)
+        near = int(forwardings[0].split(":")[-3])
         server = (sshd, "-D", "-e", "-f", folder / "config")
         with (
             _listening(port, server, **others),

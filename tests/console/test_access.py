@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hmac
 import http.client
 import json
+import re
 from typing import Any
 
 import psutil
@@ -164,6 +166,42 @@ def test_a_body_that_is_too_large_or_is_no_json_is_refused(
     assert (status, "at most" in said["error"]) == (413, True)
     status, said, _ = asking.ask("POST", "/api/policy/try", ["call"], **session)
     assert (status, "cannot be read" in said["error"]) == (400, True)
+
+
+def test_whoever_is_not_logged_in_makes_the_console_hold_little(console: RunningConsole) -> None:
+    asking = Asking(console)
+    status, said, _ = asking.ask("POST", "/api/open", {"link": "x" * 5000})
+    assert (status, "at most 4096 bytes" in said["error"]) == (413, True)
+    assert asking.ask("GET", f"/api/proof?text={'x' * 65}")[0] == 400
+    assert asking.ask("GET", "/", x="y" * 70_000)[0] == 431
+    asking.open()
+
+
+def test_a_cookie_of_the_same_name_that_another_program_set_locks_nobody_out(
+    opened: tuple[Asking, dict[str, str]],
+) -> None:
+    asking, session = opened
+    name = session["cookie"].partition("=")[0]
+    for cookies in (f"{name}=x; {session['cookie']}", f"{session['cookie']}; {name}=x"):
+        assert asking.ask("GET", "/api/session", **{**session, "cookie": cookies})[0] == 200
+    assert asking.ask("GET", "/api/session", **{**session, "cookie": f"{name}=x"})[0] == 401
+
+
+def test_a_console_proves_that_it_is_the_one_that_gave_its_secret(asking: Asking) -> None:
+    _, said, _ = asking.ask("POST", "/api/open", {"link": asking._link})
+    proof = hmac.new(bytes.fromhex(said["secret"]), b"abc", "sha256").hexdigest()
+    assert asking.ask("GET", "/api/proof?text=abc")[1] == {"proof": proof}
+    assert ConsoleAccess().proof("abc") != proof
+
+
+def test_each_start_has_a_name_of_its_own_and_takes_no_other_below_localhost(
+    asking: Asking, console: RunningConsole
+) -> None:
+    own = console.origin.removeprefix("http://")
+    assert re.fullmatch(r"claw-[0-9a-f]{16}\.localhost:\d+", own)
+    assert ConsoleAccess().host != ConsoleAccess().host
+    assert asking.ask("GET", "/", host=own)[0] == 200
+    assert asking.ask("GET", "/", host=f"{ConsoleAccess().host}:{console.port}")[0] == 403
 
 
 def test_only_loopback_is_listened_on(console: RunningConsole) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,17 @@ def test_a_text_is_read_once_every_line_of_it_in_the_change(tmp_path: Path) -> N
 
 
 def test_what_is_too_much_for_a_change_is_read_in_the_call() -> None:
-    arguments = {"path": "/x", "old_string": "\n" * 3000, "new_string": "a\n" * 3000}
-    assert file_changes(arguments) == ((), arguments)
+    """Too many lines, or such that difflib would take minutes for."""
+    many = ("\n" * 3000, "a\n" * 3000)
+    repeated = ("x\nz\n" * 1900, "x\n" * 99 + "y\n" * 99)
+    for old, new in (many, repeated):
+        arguments = {"path": "/x", "edits": [{"old_string": old, "new_string": new}] * 9}
+        before = time.process_time()
+        (change,), rest = file_changes(arguments)
+        assert time.process_time() - before < 20
+        assert rest == arguments
+        assert (change.path, change.lines) == ("/x", ())
+        assert "too much to be shown as a change: read it in the call below" in change.about
 
 
 def test_a_whole_file_is_compared_with_the_one_that_is_there(tmp_path: Path) -> None:

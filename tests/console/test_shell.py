@@ -42,9 +42,11 @@ def test_a_link_that_was_used_says_what_to_do(browser: Browser, console: Running
 def test_cookies_of_other_programs_on_this_machine_lock_nobody_out(
     visitor: Visitor, console: RunningConsole
 ) -> None:
+    """They are for 127.0.0.1 and localhost, whatever the port, and the console has another name."""
     others = [
-        {"name": f"other{number}", "value": "x" * 4000, "url": console.origin}
+        {"name": f"other{number}", "value": "x" * 4000, "url": f"http://{host}:1"}
         for number in range(150)
+        for host in ("127.0.0.1", "localhost")
     ]
     odd = {"name": "odd", "value": '{"a": [1], b}', "url": console.origin}
     visitor.page.context.add_cookies([odd, *others])  # pyright: ignore[reportArgumentType]
@@ -73,15 +75,16 @@ def test_over_ssh_it_says_how_to_open_a_tunnel_and_works_through_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 5 10.0.0.2 22")
-    with terminal(*CLAW, "console", "--port", "0", width=160) as screen:
-        screen.shows("ssh -L")
-        link = re.search(r"http://127\.0\.0\.1:(\d+)/#open=[\w-]+", screen.text)
-        said = re.search(r"ssh -L 127\.0\.0\.1:(\d+):(127\.0\.0\.1:\d+) ", screen.text)
+    with terminal(*CLAW, "console", "--port", "0", width=200) as screen:
+        screen.shows("-L ")
+        until(lambda: screen.text.count("-L ") == 2)
+        link = re.search(r"http://[\w.-]+:(\d+)/#open=[\w-]+", screen.text)
+        ends = re.findall(r'-L "?([^ "]+:(\d+)):(127\.0\.0\.1:\d+)', screen.text)
         assert link is not None
-        assert said is not None
-        assert said[1] == link[1]
+        assert [end for end, _, _ in ends] == [f"127.0.0.1:{link[1]}", f"[::1]:{link[1]}"]
+        assert {far for _, _, far in ends} == {f"127.0.0.1:{link[1]}"}
         near = free_port()  # the other end is this machine, too, where its port is taken
-        with ssh_tunnel(f"127.0.0.1:{near}:{said[2]}"):
+        with ssh_tunnel(*(f"{end.replace(port, str(near))}:{far}" for end, port, far in ends)):
             page = visitor.open(link[0].replace(f":{link[1]}/", f":{near}/"))
             expect(page.locator("#connection")).to_have_text("Live")
             visitor.go("policy")
@@ -235,20 +238,26 @@ def test_a_port_that_another_program_has_at_the_other_loopback_address_is_taken(
     assert "#open=" not in done.stdout
 
 
-def test_the_usual_port_is_left_when_it_is_free_at_one_address_only(
+def test_a_port_is_drawn_by_chance_and_only_one_that_is_free_at_both_addresses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with listen("::1", 0) as taken, ExitStack() as until_end:
-        monkeypatch.setattr(app, "PORT", taken.getsockname()[1])
-        ports = {one.getsockname()[1] for one in app.console_sockets(None, until_end)}
+    def drawn() -> int:
+        with ExitStack() as until_end:
+            ports = {one.getsockname()[1] for one in app.console_sockets(None, until_end)}
         assert len(ports) == 1
-        assert ports != {app.PORT}
+        return ports.pop()
+
+    several = {drawn() for _ in range(8)}
+    assert len(several) > 1
+    assert several <= set(app.PORTS)
+    with listen("::1", 0) as taken:
+        monkeypatch.setattr(app, "PORTS", [taken.getsockname()[1]])
+        assert drawn() not in app.PORTS
 
 
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "[::1]"])
 def test_the_console_is_there_by_every_name_of_this_machine(
     visitor: Visitor, console: RunningConsole, name: str
 ) -> None:
-    assert console.link.startswith("http://127.0.0.1:")
-    page = visitor.open(console.link.replace("127.0.0.1", name))
+    page = visitor.open(console.link.replace(console.origin, f"http://{name}:{console.port}"))
     expect(page.locator("#connection")).to_have_text("Live")

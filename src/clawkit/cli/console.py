@@ -27,7 +27,7 @@ Port = Annotated[
         min=0,
         max=65535,
         metavar="N",
-        help="Port to listen on; 0 takes a free one. Without: 7420 if that is free.",
+        help="Port to listen on; 0 takes a free one. Without: another one at each start.",
     ),
 ]
 NoOpen = Annotated[bool, typer.Option("--no-open", help="Print the link and open no browser.")]
@@ -61,9 +61,10 @@ def _greet(port: int, access: ConsoleAccess, *, opens: bool) -> None:
     if "SSH_CONNECTION" in os.environ:
         from clawkit.console.app import HOST
 
-        where = socket.gethostname()
+        # Browsers look for names below `localhost` at ::1, too: it must not be left to others.
+        ends = f'-L {HOST}:{port}:{HOST}:{port} -L "[::1]:{port}:{HOST}:{port}"'
         print("From the machine you sit at, first open a tunnel, then the link:")
-        print(f"  ssh -L {HOST}:{port}:{HOST}:{port} {where}", flush=True)
+        print(f"  ssh -o ExitOnForwardFailure=yes {ends} {socket.gethostname()}", flush=True)
     if sys.stdin.isatty():
         print("Press Enter for another link.", flush=True)
         if hasattr(signal, "SIGTTIN"):
@@ -75,10 +76,9 @@ def _greet(port: int, access: ConsoleAccess, *, opens: bool) -> None:
 
 
 def _link(port: int, access: ConsoleAccess) -> str:
-    from clawkit.console.app import HOST
+    from clawkit.console.app import link_host
 
-    # Not `localhost`: at the near end of a tunnel, that can be another program's address, too.
-    return f"http://{HOST}:{port}/#open={access.new_link()}"
+    return f"http://{link_host(access)}:{port}/#open={access.new_link()}"
 
 
 def _print_more(port: int, access: ConsoleAccess) -> None:

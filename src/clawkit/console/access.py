@@ -6,6 +6,9 @@ site sends, and the `Host` and `Origin` must be this machine's.
 
 Cookies know no ports: whatever listens on another port of this machine gets ours. So the cookie
 alone opens nothing: every request brings a token, too, which the browser keeps for our port only.
+
+Whoever had our port before us may have left a service worker in the browser, which answers for
+us. So a console has a name of its own below `localhost` at each start, which nobody could prepare.
 """
 
 from __future__ import annotations
@@ -33,7 +36,10 @@ _TOKEN_HEADER = "x-claw-token"
 _SAFE = ("GET", "HEAD")
 _API = "/api/"
 OPEN_PATH = "/api/open"
-"""Where a link is exchanged for a session: the one address of the API that needs none."""
+"""Where a link is exchanged for a session."""
+PROOF_PATH = "/api/proof"
+"""Where a page asks whether this is still the console that it is of."""
+_NEED_NO_SESSION = (OPEN_PATH, PROOF_PATH)
 
 _CONTENT_RULES = (
     "default-src 'none'",
@@ -91,9 +97,14 @@ class ConsoleAccess:
         self.another_link = another_link
         self._links: dict[str, float] = {}
         self._sessions: dict[str, BrowserSession] = {}
-        self._origins = Origins(LOOPBACK, ())
+        own = secrets.token_hex(8)
+        self.host = f"claw-{own}.localhost"
+        """The name in links. Browsers take every name below `localhost` for this machine."""
+        self.secret = secrets.token_bytes(32)
+        """What a page knows this console by, and no other program that answers at its port has."""
+        self._origins = Origins((*LOOPBACK, self.host), ())
         # Cookies know no port: two consoles must not take each other's away.
-        self._name = f"claw_console_{secrets.token_hex(4)}"
+        self._name = f"claw_console_{own}"
 
     def new_link(self) -> str:
         """A token for one exchange; older ones stay good for their time."""
@@ -113,6 +124,10 @@ class ConsoleAccess:
                 return self._begin() if end > self._clock() else None
         return None
 
+    def proof(self, challenge: str) -> str:
+        """That whoever answers has the secret."""
+        return hmac.new(self.secret, challenge.encode(), "sha256").hexdigest()
+
     def cookie_header(self, session: BrowserSession) -> str:
         return f"{self._name}={session.cookie}; Path=/; HttpOnly; SameSite=Strict"
 
@@ -120,8 +135,9 @@ class ConsoleAccess:
         """The session whose cookie a request brings."""
         # Others' cookies come along, and need not be such as a parser takes.
         sent = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
-        found = next((value for name, _, value in sent if name == self._name), "")
-        session = self._sessions.get(found)
+        # Another program may have set one of our name as well, which comes first.
+        ours = (self._sessions.get(value) for name, _, value in sent if name == self._name)
+        session = next(filter(None, ours), None)
         if session is None or self._clock() - session.used > IDLE_SECONDS:
             return None
         session.used = self._clock()
@@ -135,7 +151,7 @@ class ConsoleAccess:
             return None if method in _SAFE else Refusal(405, "Only GET is allowed here")
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return Refusal(403, "Only the console's own page may ask for this")
-        if path == OPEN_PATH:
+        if path in _NEED_NO_SESSION:
             return None
         session = self.session_of(headers)
         if session is None:

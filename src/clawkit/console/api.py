@@ -28,6 +28,8 @@ MOST_ROWS = 200
 _TICK = 0.4
 _STILL_HERE = 2.0
 """How often a page hears from the console at least: one that is stopped says nothing."""
+_ENDS = b'data: {"topic":"ends"}\n\n'
+"""The last that a page hears: it need not wait for a console that comes back."""
 # Many more than asyncio's own, which calls that wait for a database server would soon all hold; and
 # unlike those, they are not waited for before what they wait for is closed.
 _THREADS = ThreadPoolExecutor(64, thread_name_prefix="console")
@@ -89,9 +91,9 @@ def post(path: str, body: type[P], act: Callable[[P], object]) -> Route:
     return Route(path, guarded(handle), methods=["POST"])
 
 
-async def read_json(request: Request, type: type[P]) -> P:
+async def read_json(request: Request, type: type[P], most: int = MAX_BODY) -> P:
     """A request's body. Raises ApiError where it is not what the route takes."""
-    raw = await read_body(read_headers(request.scope["headers"]), request.receive, MAX_BODY)
+    raw = await read_body(read_headers(request.scope["headers"]), request.receive, most)
     try:
         return msgspec.json.decode(raw or b"{}", type=type)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -126,6 +128,7 @@ async def _changes(topics: Mapping[str, Look], stopping: asyncio.Event) -> Async
                 yield b": still here\n\n"
                 continue
             if value is None:
+                yield _ENDS
                 return
             yield b"data: " + value + b"\n\n"
     finally:

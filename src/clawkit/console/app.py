@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import socket
+import sys
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from clawkit.console.access import OPEN_PATH, AccessCheck, ConsoleAccess
+from clawkit.console.access import OPEN_PATH, PROOF_PATH, AccessCheck, ConsoleAccess
 from clawkit.console.api import (
     ApiError,
     ConsolePage,
+    get,
     guarded,
     json_response,
     read_json,
@@ -38,8 +42,9 @@ from clawkit.version import __version__
 from clawkit.wire.http.uvicorn_server import HttpLimits, UvicornServer, listening
 
 HOST = "127.0.0.1"
-PORT = 7420
-"""Where the console is, unless somebody else listens there."""
+PORTS = range(12_000, 32_768)
+"""Below those that systems give to programs, and without any that browsers refuse."""
+_TRIES = 16
 
 PAGES: tuple[Callable[[ExitStack], ConsolePage], ...] = (
     approvals.page,
@@ -59,8 +64,9 @@ _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-# Other programs of this machine have cookies that browsers send here, too: up to 180 of 4 KB.
-_LIMITS = HttpLimits(connections=200, head=1024 * 1024)
+_LIMITS = HttpLimits(connections=200)
+_MOST_TO_OPEN = 4096
+"""The size of a body that anybody on this machine can send: of what is held until it is whole."""
 _SHUTDOWN_SECONDS = 3
 
 
@@ -68,6 +74,18 @@ class LinkUse(Struct, frozen=True):
     """What a browser brings to be let in."""
 
     link: str
+
+
+class Challenge(Struct, frozen=True):
+    """What a page wants the proof for: another text each time."""
+
+    text: Annotated[str, Meta(max_length=64)]
+
+
+class Proof(Struct, frozen=True):
+    """That it is the same console."""
+
+    proof: str
 
 
 def console_app(access: ConsoleAccess, until_end: ExitStack, stopping: asyncio.Event) -> Starlette:
@@ -91,7 +109,7 @@ def serve(
 ) -> None:
     """Serve the console on loopback until interrupted.
 
-    Without a port it is the usual one, or a free one. `on_ready` gets the port, and makes links;
+    Without a port it is one drawn by chance. `on_ready` gets the port, and makes links;
     `another_link` is what a page says of how to get one.
     """
     access, stopping = ConsoleAccess(another_link=another_link), asyncio.Event()
@@ -109,13 +127,18 @@ def serve(
 
 
 def console_sockets(port: int | None, until_end: ExitStack) -> list[socket.socket]:
-    """Where it listens until the end: at the port, or at the usual one, or at a free one."""
+    """Where it listens until the end: at the port, or at one that nobody could wait at."""
     if port is not None:
         return until_end.enter_context(listening(HOST, port))
-    try:
-        return until_end.enter_context(listening(HOST, PORT))
-    except LoadError:
-        return until_end.enter_context(listening(HOST, 0))
+    for _ in range(_TRIES):
+        with suppress(LoadError):
+            return until_end.enter_context(listening(HOST, secrets.choice(PORTS)))
+    return until_end.enter_context(listening(HOST, 0))
+
+
+def link_host(access: ConsoleAccess) -> str:
+    """The machine as links have it: Safari asks a name server for names below `localhost`."""
+    return HOST if sys.platform == "darwin" else access.host
 
 
 def _file(path: Path) -> Route:
@@ -131,10 +154,11 @@ def _file(path: Path) -> Route:
 
 def _session_routes(access: ConsoleAccess) -> list[Route]:
     async def open_link(request: Request) -> Response:
-        session = access.exchange((await read_json(request, LinkUse)).link)
+        session = access.exchange((await read_json(request, LinkUse, _MOST_TO_OPEN)).link)
         if session is None:
             raise ApiError(f"This link was used already, or is too old: {access.another_link}", 403)
-        response = json_response({"token": session.token, "version": __version__})
+        known = {"token": session.token, "secret": access.secret.hex()}
+        response = json_response({**known, "version": __version__})
         response.headers["set-cookie"] = access.cookie_header(session)
         return response
 
@@ -143,5 +167,6 @@ def _session_routes(access: ConsoleAccess) -> list[Route]:
 
     return [
         Route(OPEN_PATH, guarded(open_link), methods=["POST"]),
+        get(PROOF_PATH, Challenge, lambda asked: Proof(access.proof(asked.text))),
         Route("/api/session", guarded(session), methods=["GET"]),
     ]

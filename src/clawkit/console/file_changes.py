@@ -12,6 +12,8 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -36,6 +38,9 @@ _UNTOLD = "whether it replaces a file cannot be told: {}"
 _NOT_SHOWN = "replaces a file that is not shown: {}"
 _NO_END = "(no line break at the end)"
 _SHOWN = "↑ shown above, as a change"
+_TOO_MUCH = "{}; it is too much to be shown as a change: read it in the call below"
+_MOST_WORK = 1_000_000
+"""How many pairs of equal lines are looked at for one call: a fraction of a second."""
 
 
 class DiffLine(Struct, frozen=True):
@@ -63,6 +68,16 @@ def paths_named(arguments: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def stamp_of_file(arguments: Mapping[str, Any]) -> str:
+    """Another text whenever the file that a call names is another one."""
+    paths = paths_named(arguments)
+    with suppress(OSError, ValueError):
+        if len(paths) == 1 and Path(paths[0]).is_absolute():
+            status = Path(paths[0]).stat()
+            return f"{status.st_mtime_ns} {status.st_size} {status.st_ino}"
+    return ""
+
+
 def file_changes(
     arguments: Mapping[str, Any], *, local: bool = True
 ) -> tuple[tuple[FileChange, ...], dict[str, Any]]:
@@ -70,14 +85,19 @@ def file_changes(
 
     Each change is whole: the texts that it has need not be read in the arguments again. Where
     a call names several paths, nobody but its server knows which one changes, and there are none.
-    Without `local` its paths are on another machine.
+    Without `local` its paths are on another machine. What is too much to compare is read in the
+    call, and one change without lines says so.
     """
     paths = paths_named(arguments)
     path = paths[0] if len(paths) == 1 and paths[0] in arguments.values() else ""
     rest = dict(arguments)
     found: list[FileChange] = []
+    work = _Work(_MOST_WORK)
     for text in list(_replacements(rest, path, local=local)) if path else ():
-        lines = text_diff(text.old, text.new) if len(found) < _MOST_CHANGES else ()
+        lines = text_diff(text.old, text.new, work=work) if len(found) < _MOST_CHANGES else ()
+        if lines is None:
+            found.append(FileChange(spelled(path), _TOO_MUCH.format(text.about), ()))
+            break
         if lines:
             found.append(FileChange(spelled(path), text.about, lines))
             text.within.update(dict.fromkeys(text.names, _SHOWN))
@@ -153,14 +173,78 @@ def _without_text(path: str, error: OSError | ValueError) -> str:
     return _UNTOLD.format(getattr(error, "strerror", None) or str(error))
 
 
-def text_diff(old: str, new: str, context: int = _MOST_LINES) -> tuple[DiffLine, ...]:
-    """A text as it becomes another one; nothing where they are equal, or too long to compare."""
+class _TooMuchError(Exception):
+    """Two texts take too long to compare."""
+
+
+class _Work(Struct):
+    """What may still be done."""
+
+    left: int
+
+
+class _Comparison(difflib.SequenceMatcher[str]):
+    """One that ends: difflib takes minutes for some texts of a few thousand lines."""
+
+    a: list[str]
+    b: list[str]
+    b2j: dict[str, list[int]]
+
+    def __init__(self, before: list[str], after: list[str], work: _Work) -> None:
+        self._work = work
+        super().__init__(None, before, after)
+
+    def find_longest_match(
+        self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
+    ) -> difflib.Match:
+        lines = islice(self.a, alo, ahi)
+        self._work.left -= sum(1 + len(self.b2j.get(line, ())) for line in lines)
+        if self._work.left < 0:
+            raise _TooMuchError
+        return super().find_longest_match(alo, ahi, blo, bhi)
+
+
+def text_diff(
+    old: str, new: str, context: int = _MOST_LINES, work: _Work | None = None
+) -> tuple[DiffLine, ...] | None:
+    """A text as it becomes another one; nothing where they are equal.
+
+    None where they are too long to compare, or it would take too long.
+    """
     before, after = _lines(old), _lines(new)
-    if len(before) + len(after) > _MOST_LINES or before == after:
+    if before == after:
         return ()
-    lines = list(difflib.unified_diff(before, after, n=context, lineterm=""))[2:]
+    if len(before) + len(after) > _MOST_LINES:
+        return None
+    comparison = _Comparison(before, after, work or _Work(_MOST_WORK))
+    try:
+        lines = list(_unified(comparison, context))
+    except _TooMuchError:
+        return None
     ends_differ = bool(old and new) and old.endswith("\n") != new.endswith("\n")
     return tuple(one for line in lines for one in _shown(line, ends_differ=ends_differ))
+
+
+def _unified(comparison: _Comparison, context: int) -> Iterator[str]:
+    """As `difflib.unified_diff` writes it."""
+    before, after = comparison.a, comparison.b
+    for group in comparison.get_grouped_opcodes(context):
+        first, last = group[0], group[-1]
+        yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@"
+        for kind, a, a_end, b, b_end in group:
+            if kind == "equal":
+                yield from (f" {line}" for line in before[a:a_end])
+            else:
+                yield from (f"-{line}" for line in before[a:a_end])
+                yield from (f"+{line}" for line in after[b:b_end])
+
+
+def _range(start: int, end: int) -> str:
+    """Lines from a place on; where there are none, the line before it."""
+    count = end - start
+    if count == 1:
+        return str(start + 1)
+    return f"{start + 1 if count else start},{count}"
 
 
 def _lines(text: str) -> list[str]:

@@ -6,13 +6,18 @@ import threading
 import time
 from contextlib import ExitStack, suppress
 from hashlib import sha256
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from clawkit.console.api import ApiError, ConsolePage, get, post
-from clawkit.console.file_changes import FileChange, file_changes, paths_named
+from clawkit.console.file_changes import (
+    FileChange,
+    file_changes,
+    paths_named,
+    stamp_of_file,
+)
 from clawkit.errors import PolicyError
 from clawkit.guard.approvals import Answer, Ask
 from clawkit.guard.approvals_view import (
@@ -46,6 +51,7 @@ _TICK = 1.0
 _NOT_WHOLE = "What came cannot be shown, or is not what was asked about: it can only be denied."
 _LONGEST_NAME = 200
 _LONGEST_ABOUT = 60
+_Changes = tuple[tuple[FileChange, ...], dict[str, Any]]
 
 
 class Waiting(Struct, frozen=True):
@@ -168,6 +174,7 @@ class ApprovalsDesk:
     def __init__(self, view: SharedView) -> None:
         self._view = view
         self._looked = 0.0
+        self._shown: dict[str, tuple[str, _Changes]] = {}
         self._closing = threading.Event()
         self._watch = threading.Thread(target=self._leave_when_alone, daemon=True)
         self._watch.start()
@@ -212,12 +219,10 @@ class ApprovalsDesk:
     def question(self, which: Which) -> ShownQuestion:
         ask = self._ask(which.id)
         call = _lines(ask)
-        changes, rest = (
-            file_changes(as_object(ask.call.get("arguments")) or {}, local=ask.local)
-            if call
-            else ((), {})
-        )
-        lines = tuple(call_lines({**ask.call, "arguments": rest})) if changes else call
+        arguments = as_object(ask.call.get("arguments")) or {}
+        changes, rest = self._changes(ask, arguments) if call else ((), {})
+        less = bool(changes) and rest != arguments
+        lines = tuple(call_lines({**ask.call, "arguments": rest})) if less else call
         return ShownQuestion(
             id=ask.id,
             digest=ask.digest,
@@ -231,13 +236,24 @@ class ApprovalsDesk:
             policy=str(policy_of(ask)),
             changes=changes,
             lines=lines or (_NOT_WHOLE,),
-            call=call if changes and call else (),
+            call=call if less and call else (),
             is_whole=call is not None,
             wider=wider_answers(ask),
             scopes=tuple(scopes_of(ask)),
             note=FOR_ALL,
             words=BY_SERVER.format(spelled(ask.server)) if ask.by_server else "",
         )
+
+    def _changes(self, ask: Ask, arguments: dict[str, Any]) -> _Changes:
+        """What a call changes, found once while it waits, unless its file is another one."""
+        waiting = {one.id for one in self._view.asks()}
+        stamp = stamp_of_file(arguments) if ask.local else ""
+        known = self._shown.get(ask.id)
+        if known is None or known[0] != stamp:
+            known = (stamp, file_changes(arguments, local=ask.local))
+        kept = {id: one for id, one in self._shown.items() if id in waiting}
+        self._shown = {**kept, ask.id: known}
+        return known[1]
 
     def proposed(self, given: ScopeOf) -> ProposedRule:
         ask = self._ask(given.id)

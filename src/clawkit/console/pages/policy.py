@@ -331,7 +331,7 @@ class PolicyReader:
 
 
 def _compared(given: TwoTexts) -> tuple[DiffLine, ...]:
-    return text_diff(given.old, given.new, _CONTEXT)
+    return text_diff(given.old, given.new, _CONTEXT) or ()
 
 
 def _kept(file: Path, text: str) -> KeptPolicy | None:

@@ -2,19 +2,27 @@
 
 import { announce, confirm, element, prose, replace, throttled, toast } from "./dom.js";
 import { begin, connect, fetchJson, watch } from "./net.js";
+// All of it is loaded at the start: later, another program may have the port of a console that ended.
+import * as activity from "./pages/activity.js";
+import * as approvals from "./pages/approvals.js";
+import * as connecting from "./pages/connect.js";
+import * as health from "./pages/health.js";
+import * as memory from "./pages/memory.js";
+import * as policy from "./pages/policy.js";
+import * as sessions from "./pages/sessions.js";
 
 export * from "./dom.js";
 export { ApiError, fetchFile, fetchJson, watch } from "./net.js";
 
-/** The pages in their order: the name is that of the address and of the module. */
+/** The pages in their order: the name is that of the address. */
 const PAGES = [
-  ["approvals", "Approvals"],
-  ["activity", "Activity"],
-  ["policy", "Policy"],
-  ["memory", "Memory"],
-  ["sessions", "Sessions"],
-  ["connect", "Connect"],
-  ["health", "Health"],
+  ["approvals", "Approvals", approvals],
+  ["activity", "Activity", activity],
+  ["policy", "Policy", policy],
+  ["memory", "Memory", memory],
+  ["sessions", "Sessions", sessions],
+  ["connect", "Connect", connecting],
+  ["health", "Health", health],
 ];
 const main = document.getElementById("content");
 let leaving = new AbortController();
@@ -118,13 +126,11 @@ async function show() {
   const { name, parameters } = address();
   // What can be undone is offered where it was done; afterwards that page has it.
   if (!main.querySelector(`.page-${name}`)) for (const one of document.querySelectorAll(".toast.undoable")) one.remove();
-  const title = PAGES.find(([one]) => one === name)[1];
+  const [, title, page] = PAGES.find(([one]) => one === name);
   drawNavigation(name);
   const root = element("div", { class: `page page-${name}` });
   const { signal } = leaving;
   try {
-    const page = await import(`./pages/${name}.js`);
-    if (signal.aborted) return;
     replace(main, element("h1", {}, title), root);
     await page.show(root, contextFor(name, parameters, signal));
     if (!signal.aborted) {

@@ -90,6 +90,58 @@ export function button(label, onclick, attributes) {
   return element("button", { type: "button", onclick, ...attributes }, label);
 }
 
+const CALM = 1000; // milliseconds in which a press may be meant for what was there before
+const MOVED = 2; // pixels
+const TOO_SOON = "Nothing was pressed: what is shown there had just changed. Look at it, and press again.";
+
+/**
+ * Keeps presses in a place from counting until nothing has changed there for a while: what it offers, and where on the
+ * page that stands. Gives what begins that while, for whoever scrolls.
+ */
+export function calmed(place, ...around) {
+  let before = null;
+  let since = 0;
+  let pressed = 0;
+  let timer = 0;
+  let said = null;
+  const looks = () => {
+    const { left, top, width, height } = place.getBoundingClientRect();
+    const buttons = [...place.querySelectorAll("button")];
+    return { words: buttons.map((one) => `${one.textContent} ${one.disabled}`).join("\n"), edges: [left + scrollX, top + scrollY, width, height] };
+  };
+  const isCalm = (at) => at - since >= CALM;
+  const mark = () => {
+    const calm = isCalm(performance.now());
+    for (const one of place.querySelectorAll("button")) one.setAttribute("aria-disabled", String(!calm));
+    clearTimeout(timer);
+    if (!calm) timer = setTimeout(look, since + CALM - performance.now());
+  };
+  const look = () => {
+    if (!place.isConnected) return sizes.disconnect();
+    const now = looks();
+    const same = before && now.words === before.words && now.edges.every((edge, at) => Math.abs(edge - before.edges[at]) <= MOVED);
+    if (!same) [before, since] = [now, performance.now()];
+    mark();
+  };
+  const begin = () => {
+    [before, since] = [looks(), performance.now()];
+    mark();
+  };
+  const onClick = (event) => {
+    look();
+    if (!event.target.closest("button") || isCalm(event.detail ? pressed : performance.now())) return;
+    event.stopPropagation();
+    event.preventDefault();
+    said?.remove();
+    said = toast(TOO_SOON);
+  };
+  place.addEventListener("pointerdown", () => (look(), (pressed = performance.now())), { capture: true });
+  place.addEventListener("click", onClick, { capture: true });
+  const sizes = new ResizeObserver(look);
+  for (const one of [place, ...around]) sizes.observe(one);
+  return { look, begin };
+}
+
 /** Gives the focus to what is no control, such as a heading. */
 export function focusOn(node, options) {
   node.tabIndex = -1;
@@ -329,10 +381,17 @@ function view() {
 
 /**
  * Asks in a dialog; gives the value of the action that was chosen, or null. An action with `act`
- * gives what that gives; if it fails, the dialog stays as it is and says why. Where `unsaved()`,
- * the first Escape only says so.
+ * gives what that gives; if it fails, the dialog stays as it is and says why. With `calm`, no press counts that was meant
+ * for what is below it. Where `unsaved()`, the first Escape only says so.
  */
-export function dialog({ title, body, actions = [{ label: "Close", value: null }], keep = false, unsaved = () => false }) {
+export function dialog({
+  title,
+  body,
+  actions = [{ label: "Close", value: null }],
+  keep = false,
+  calm = false,
+  unsaved = () => false,
+}) {
   const heading = `dialog-${(dialog.count = (dialog.count || 0) + 1)}`;
   const opener = document.activeElement;
   const goBack = () => {
@@ -360,6 +419,7 @@ export function dialog({ title, body, actions = [{ label: "Close", value: null }
       for (const one of buttons) one.disabled = is;
     };
     const buttons = actions.map(({ label, value, act, kind }) => button(label, () => (act ? attempt(act) : end(value)), { class: kind }));
+    const offered = element("p", { class: "actions" }, buttons);
     const isTyped = (field) => field.matches("input:not([type=checkbox], [type=radio])");
     const onEnter = (event) => {
       if (event.key !== "Enter" || event.isComposing || !isTyped(event.target)) return;
@@ -372,7 +432,7 @@ export function dialog({ title, body, actions = [{ label: "Close", value: null }
       element("h2", { id: heading }, title),
       element("div", { class: "dialog-body" }, body),
       failed,
-      element("p", { class: "actions" }, buttons),
+      offered,
     );
     // What is shown once does not go with a key that was meant for something else; nor what comes of an act.
     let warned = false;
@@ -385,6 +445,7 @@ export function dialog({ title, body, actions = [{ label: "Close", value: null }
     node.addEventListener("close", () => (node.remove(), goBack(), resolve(chosen)));
     document.body.append(node);
     node.showModal();
+    if (calm) calmed(offered);
     // What a second Enter would do for good is not what has the focus.
     if (actions[0].kind === "danger" && !node.querySelector("input, select, textarea")) buttons.at(-1).focus();
   });

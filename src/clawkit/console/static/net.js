@@ -2,10 +2,17 @@
 
 // Kept for this port only, unlike the cookie; a tab that is left open gets that of a new link.
 const TOKEN = "claw-token";
+const SECRET = "claw-secret"; // what only this console and its pages know
 const AGAIN = 1000; // milliseconds until the stream is asked for again
 const SILENT = 8000; // milliseconds after which a console that says nothing is taken for stopped
+const REFUSALS = 5; // so often in a row nobody was at the port: a stopped console is there, one that ended is not
+const UNREACHED = "The console does not answer: is `claw console` still running?";
+const ENDED = "This console has ended; run `claw console` again";
 const listeners = new Map();
 const latest = new Map();
+let secret = "";
+let ended = false;
+let doubtful = false; // whether another program may have the port since the stream was lost
 
 export class ApiError extends Error {
   constructor(message, status) {
@@ -16,6 +23,9 @@ export class ApiError extends Error {
 
 /** The response of the console to a request that brings this browser's token. */
 async function fetched(path, { body, signal, accept = "*/*" } = {}) {
+  if (doubtful && (await whoAnswers()) === "another") end();
+  if (ended) throw new ApiError(ENDED, 0);
+  if (doubtful) throw new ApiError(UNREACHED, 0);
   const headers = { accept, "x-claw-token": localStorage.getItem(TOKEN) || "" };
   const options = { signal, headers, credentials: "same-origin" };
   if (body !== undefined) {
@@ -27,7 +37,7 @@ async function fetched(path, { body, signal, accept = "*/*" } = {}) {
     return await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError("The console does not answer: is `claw console` still running?", 0);
+    throw new ApiError(UNREACHED, 0);
   }
 }
 
@@ -53,14 +63,16 @@ export async function begin() {
     // A link is used once: nobody finds it in the history afterwards.
     history.replaceState(null, "", location.pathname);
     try {
-      const { token } = await fetchJson("/api/open", { body: { link: link[1] } });
-      localStorage.setItem(TOKEN, token);
+      const given = await fetchJson("/api/open", { body: { link: link[1] } });
+      localStorage.setItem(TOKEN, given.token);
+      localStorage.setItem(SECRET, given.secret);
     } catch (error) {
       if (!(await fetchJson("/api/session").catch(() => null))) throw error;
     }
-    return;
+  } else {
+    await fetchJson("/api/session");
   }
-  await fetchJson("/api/session");
+  secret = localStorage.getItem(SECRET) || "";
 }
 
 /** Calls `listener` with a topic's value, now if it is known and whenever it changes. */
@@ -77,30 +89,83 @@ function heard({ topic, value }) {
 }
 
 /**
+ * Who is at the console's port: "ours", which proves that it has the secret; "another"; "nobody"; or somebody "silent",
+ * such as a console that is stopped. Whoever it is gets neither the token nor the cookie.
+ */
+async function whoAnswers() {
+  doubtful = true;
+  const text = bytes(crypto.getRandomValues(new Uint8Array(32)));
+  const signal = AbortSignal.timeout(SILENT);
+  try {
+    const response = await fetch(`/api/proof?text=${text}`, { signal, credentials: "omit", redirect: "error", cache: "no-store" });
+    const given = await response.json().catch((error) => (signal.aborted ? Promise.reject(error) : {}));
+    doubtful = given?.proof !== (await proof(text));
+    return doubtful ? "another" : "ours";
+  } catch {
+    return signal.aborted ? "silent" : "nobody";
+  }
+}
+
+const bytes = (array) => Array.from(array, (one) => one.toString(16).padStart(2, "0")).join("");
+
+async function proof(text) {
+  const raw = Uint8Array.from(secret.match(/../g) || [], (pair) => parseInt(pair, 16));
+  const key = await crypto.subtle.importKey("raw", raw, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  return bytes(new Uint8Array(await crypto.subtle.sign("HMAC", key, new TextEncoder().encode(text))));
+}
+
+/** Nothing is asked any more: whoever has the port now is not the console that this page is of. */
+function end() {
+  ended = true;
+  if (localStorage.getItem(SECRET) !== secret) return; // a link of the next one was opened
+  localStorage.removeItem(TOKEN);
+  localStorage.removeItem(SECRET);
+}
+
+/**
  * Opens the stream, in one tab for all: a browser has few connections. The topic "connection" is
- * whether it stands, and `over`, what to do where the session is over.
+ * whether it stands; `ended`, whether it never will again; and `over`, what to do where it does not.
  */
 export function connect() {
-  const others = new BroadcastChannel("claw-console");
+  const name = `claw-console ${secret.slice(0, 16)}`; // at a port of its own choice, the next console has the same origin
+  const others = new BroadcastChannel(name);
   let leads = false; // false where another tab has the stream
   const tell = (message) => {
     leads = true;
     heard(message);
     others.postMessage(message);
   };
-  const state = (connected, over = "") => tell({ topic: "connection", value: { connected, over } });
+  const state = (connected, over = "") => tell({ topic: "connection", value: { connected, ended, over } });
+  watch("connection", (now) => {
+    doubtful = !now.connected;
+    if (now.ended) end();
+  });
   others.onmessage = ({ data }) => {
     if (!data.hello) heard(data);
     else if (leads) for (const [topic, value] of latest) others.postMessage({ topic, value });
   };
   others.postMessage({ hello: true });
   const lead = async () => {
-    for (;;) {
-      state(false, await read(tell, state).catch(() => ""));
-      await new Promise((done) => setTimeout(done, AGAIN));
+    while (!ended) {
+      const over = await read(tell, state).catch(() => "");
+      if (!ended) state(false, over);
+      await standsAgain();
     }
+    state(false, ENDED);
   };
-  navigator.locks.request("claw-console", lead);
+  navigator.locks.request(name, lead);
+}
+
+/** Waits until our console answers again, or has ended. */
+async function standsAgain() {
+  let refusals = 0;
+  while (!ended) {
+    await new Promise((done) => setTimeout(done, AGAIN));
+    const who = await whoAnswers();
+    if (who === "ours") return;
+    refusals = who === "nobody" ? refusals + 1 : 0;
+    if (who === "another" || refusals === REFUSALS) end();
+  }
 }
 
 /** Reads the stream to its end; gives what to do where the session is over. */
@@ -120,6 +185,11 @@ async function read(tell, state) {
     if (done) return "";
     const events = (rest + value).split("\n\n");
     rest = events.pop();
-    for (const event of events) if (event.startsWith("data: ")) tell(JSON.parse(event.slice(6)));
+    for (const event of events) {
+      if (!event.startsWith("data: ")) continue;
+      const message = JSON.parse(event.slice(6));
+      if (message.topic === "ends") return end(), "";
+      tell(message);
+    }
   }
 }

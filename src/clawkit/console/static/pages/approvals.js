@@ -1,8 +1,7 @@
 // Approvals: what waits, one call shown whole, and the answers to it.
 
-import { announce, button, counted, dialog, diff, element, emptyState, facts, focusOn, longText, problem, replace, toast } from "../console.js";
+import { announce, button, calmed, counted, dialog, diff, element, emptyState, facts, focusOn, longText, problem, replace, toast } from "../console.js";
 
-const CALM = 600; // milliseconds in which no answer counts after the call shown changed by itself
 const NOW = { once: "Allow once", session: "Allow these arguments, this session", tool: "Allow this tool, this session" };
 const FOR_GOOD = { folder: "Allow this tool in this folder…", tool: "Allow this tool…", call: "Allow these arguments…" };
 
@@ -17,7 +16,7 @@ export async function show(root, context) {
   let connected = true;
   const ours = new Set(); // calls that are being answered here
 
-  async function choose(id, { itself = false } = {}) {
+  async function choose(id) {
     chosen = id;
     drawList();
     shown = id;
@@ -31,7 +30,7 @@ export async function show(root, context) {
     try {
       const question = await context.fetchJson(`/api/approvals/question?id=${encodeURIComponent(id)}`);
       if (chosen !== id) return;
-      card = drawQuestion(detail, question, context, { itself, answered, connected });
+      card = drawQuestion(detail, question, context, { answered, connected });
       tell();
       settle();
     } catch (error) {
@@ -55,7 +54,7 @@ export async function show(root, context) {
     toast(text, { kind: done.how === "refused" ? "bad" : "plain" }); // once it is known where the next answers are
   }
 
-  const goOn = () => choose(asks.find((ask) => ask.id !== chosen)?.id || "", { itself: true });
+  const goOn = () => choose(asks.find((ask) => ask.id !== chosen)?.id || "");
 
   const tell = () => card?.tell(asks.find((ask) => ask.id === shown) || {});
 
@@ -96,6 +95,7 @@ export async function show(root, context) {
         : emptyState("Nothing waits for you", "When a prompt rule holds a call while this page is open, you are asked here."),
       drawEnded(),
     );
+    card?.look();
     if (focused) (list.querySelector(`[data-ask="${CSS.escape(focused)}"]`) || list.querySelector("[data-ask]"))?.focus();
   }
 
@@ -127,7 +127,7 @@ export async function show(root, context) {
       if (still && shown === chosen) drawList();
       else if (still) await choose(chosen);
       else if (card) drawList(), settle();
-      else await choose(asks[0]?.id || "", { itself: true });
+      else await choose(asks[0]?.id || "");
       resolve();
     });
   });
@@ -152,7 +152,7 @@ function left(deadline) {
   return `${Math.max(0, Math.round(deadline - Date.now() / 1000))} s left`;
 }
 
-function drawQuestion(place, question, context, { itself, answered, connected }) {
+function drawQuestion(place, question, context, { answered, connected }) {
   const text = element(
     "div",
     { class: "call", tabindex: "0", role: "region", "aria-label": "The whole call" },
@@ -160,11 +160,12 @@ function drawQuestion(place, question, context, { itself, answered, connected })
     element("pre", { class: "plain-text" }, question.lines.join("\n")),
   );
   const title = element("h2", {}, question.tool);
-  const hint = element("div", { class: "row hint" });
+  const hint = element("div", { class: "hint in-one-place" });
   const answers = element("div", {});
   const clock = element("span", { class: "dim small", "data-deadline": String(question.deadline) }, left(question.deadline));
-  const state = { read: false, seen: 0, calm: !itself, busy: "", over: false, connected, proposing: false, sent: "", denied: false };
+  const state = { read: false, seen: 0, busy: "", over: false, connected, proposing: false, sent: "", denied: false };
   let reader = null;
+  let calm = null;
 
   const answer = async (value, more = {}) => {
     if (state.busy === "deny" || (state.busy && value !== "deny")) return; // a no may follow what is not confirmed
@@ -186,6 +187,7 @@ function drawQuestion(place, question, context, { itself, answered, connected })
           element("pre", { tabindex: "0" }, proposed.rule),
         ],
         actions: [{ label: "Write it and allow", value: true, kind: "primary" }, { label: "Cancel", value: null }],
+        calm: true,
       });
       state.proposing = false;
       if (chosen) await answer("always", { scope, rule: proposed.rule });
@@ -193,21 +195,27 @@ function drawQuestion(place, question, context, { itself, answered, connected })
 
   function draw() {
     if (state.over) return;
-    const ready = state.calm && state.connected;
+    const ready = state.connected;
     const may = state.read && ready && question.is_whole && !state.sent;
+    const reads = !state.sent && question.is_whole && !state.read;
     const given = document.activeElement?.dataset?.answer;
     const reading = document.activeElement?.dataset?.answer === "read";
+    // Both are there all the time, one of them unseen: the answers below stay where they are.
     replace(
       hint,
-      state.sent
-        ? element("p", { class: "note", role: "status" }, state.sent)
-        : !question.is_whole
-        ? "It can only be denied."
-        : state.read
-          ? question.note
-          : [element("span", { role: "status" }, `Read it to its end to allow it, with Read on or by scrolling: ${Math.floor(100 * state.seen)} % was on the screen.`), button("Read on", () => reader.readOn(), { "data-answer": "read" })],
+      element(
+        "div",
+        { class: `row ${reads ? "" : "away"}` },
+        element("span", { role: "status" }, `Read it to its end to allow it, with Read on or by scrolling: ${Math.floor(100 * state.seen)} % was on the screen.`),
+        button("Read on", readOn, { "data-answer": "read" }),
+      ),
+      element(
+        "div",
+        { class: reads ? "away" : "" },
+        state.sent ? element("p", { class: "note", role: "status" }, state.sent) : question.is_whole ? question.note : "It can only be denied.",
+      ),
     );
-    if (reading) (hint.querySelector("button") || text).focus();
+    if (reading) (reads ? hint.querySelector("button") : text).focus();
     const one = (name, label, act, kind, enabled) => button(label, act, { class: kind, disabled: !enabled, "data-answer": name });
     replace(
       answers,
@@ -228,6 +236,15 @@ function drawQuestion(place, question, context, { itself, answered, connected })
         ),
     );
     if (given) answers.querySelector(`[data-answer="${given}"]`)?.focus();
+    calm?.look();
+  }
+
+  /** Shows the next part. Afterwards no answer is where this was pressed: all of them are below what is on the screen. */
+  function readOn() {
+    hint.style.minHeight = `${hint.offsetHeight}px`;
+    reader.readOn();
+    scrollBy({ top: hint.getBoundingClientRect().bottom - innerHeight, behavior: "instant" });
+    calm.begin();
   }
 
   const held = place.contains(document.activeElement);
@@ -252,7 +269,8 @@ function drawQuestion(place, question, context, { itself, answered, connected })
   );
   draw();
   if (held) focusOn(title); // what had it is gone
-  if (!state.calm) setTimeout(() => ((state.calm = true), draw()), CALM);
+  calm = calmed(answers, text, place, place.parentNode);
+  calm.begin();
   reader = noteReading(text, context.signal, (seen) => {
     state.seen = seen;
     state.read = seen >= 1;
@@ -273,20 +291,21 @@ function drawQuestion(place, question, context, { itself, answered, connected })
     goTo() {
       focusOn(title);
       title.scrollIntoView({ block: "start" });
+      calm.begin();
     },
+    look: () => calm.look(),
     /** Takes the answers away, and says what became of the call. */
     end(text, goOn) {
       if (state.over) return;
       state.over = true;
       if (state.proposing) document.querySelector("dialog[open]")?.close(); // a rule for a call that is over
       const had = hint.contains(document.activeElement) || answers.contains(document.activeElement);
-      const on = button("Go on", goOn, { disabled: true }); // not for a click that was meant for an answer
       clock.remove();
       replace(hint, element("p", { class: "note" }, `No longer waits: ${text}.`));
-      replace(answers, element("p", { class: "actions" }, on));
+      replace(answers, element("p", { class: "actions" }, button("Go on", goOn)));
+      calm.begin(); // a click may be meant for an answer
       if (had) focusOn(title);
       announce(`${question.tool}: ${text}`);
-      setTimeout(() => (on.disabled = false), CALM);
     },
   };
 }
@@ -331,8 +350,8 @@ function noteReading(box, signal, onSeen) {
   return {
     /** Goes on where the first part is that was not on the screen, in more room. */
     readOn() {
+      if (!box.classList.contains("reading")) box.style.minHeight = `min(${box.offsetHeight}px, 70vh)`;
       box.classList.add("reading");
-      box.scrollIntoView({ block: "nearest" });
       if (seen < text.length) box.scrollBy({ top: text.place(seen).top - edges().top - 24, behavior: "instant" });
     },
   };
