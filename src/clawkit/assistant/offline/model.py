@@ -29,7 +29,7 @@ from clawkit.assistant.offline.statements import (
     is_taken_back,
     later,
     nearest,
-    read,
+    read_all,
     statements,
     told,
 )
@@ -219,7 +219,7 @@ def _to_sentences(text: str, conversation: Conversation) -> Iterator[str]:
 
 
 def _read(text: str) -> list[Sentence]:
-    return [read(one) for one in sentences(text) if not _small_talk(one)]
+    return [one for one in read_all(text) if not _small_talk(one.said)]
 
 
 def _acknowledged(stated: Sequence[Sentence]) -> str:
