@@ -271,6 +271,14 @@ _GOES_ON = re.compile(
     r"|彼|それ|他|她)",
     re.IGNORECASE,
 )
+_IS_ABOUT_SOMEBODY = re.compile(
+    r"\W*(?:(?:then|later|afterwards|and|but|so|dann|danach|später|und|aber|puis|ensuite|luego|después"
+    r"|poi|dopo|depois|daarna|toen|потом)\s+)?"
+    r"(?:(?:he|she|they|his|her|hers|their|him|them|er|sie|ihr|ihm|ihn|sein|seine[rnms]?|ihre[rnms]?"
+    r"|il|elle|él|ella|lui|lei|ele|ela|hij|zij|он|она)\b|彼|他|她)",
+    re.IGNORECASE,
+)
+_LONGEST_MEANT = 3  # sentences about others, after which "he" is rather somebody else
 _LINKED = re.compile(
     r"(?:and|but|or|so|too|then|because|und|aber|oder|sondern|denn|weil|dann|et|mais|ou|y|pero|ma"
     r"|e|mas|en|maar|и|но)\b",
@@ -398,6 +406,7 @@ class Editor(PersonMatcher):
         """The sentences and clauses of a text, and whether each is about this person."""
         names = self.spans(text)
         dropped = False
+        since = _LONGEST_MEANT  # of a name it cannot be known whether "he" is said of it
         for start, end in sentence_spans(text):
             whole = folded(text[start:end].strip()) in self._gone
             for at, (first, last) in enumerate(_clauses(text, start, end)):
@@ -405,7 +414,9 @@ class Editor(PersonMatcher):
                 goes = whole or any(here < last and first < there for here, there in names)
                 goes = goes or (said and speaks_of_self(piece))
                 goes = goes or (dropped and _continues(piece, within=at > 0))
+                goes = goes or (since < _LONGEST_MEANT and bool(_IS_ABOUT_SOMEBODY.match(piece)))
                 yield piece, goes
+                since = 0 if goes else since + bool(piece.strip())
                 dropped = goes or (dropped and not piece.strip())
 
     def _is_of_others(self, text: str) -> bool:
