@@ -64,6 +64,7 @@ def test_an_order_to_forget_names_something(order: str, named: str) -> None:
         ),
         ("Vergiss das mit Thorben, das stimmt nicht.", "Thorben", ""),
         ("Olvida lo de Ana, no es verdad", "Ana", ""),
+        ("No, forget the thing with Bob, that was wrong", "Bob", ""),
         (
             "Vergiss meinen Zahnarzt, ich habe einen neuen.",
             "meinen Zahnarzt",
