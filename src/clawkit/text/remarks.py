@@ -59,14 +59,16 @@ def _order(text: str) -> _Order | None:
     for lead in ("", "leading_up"):
         rest = _without_lead(rest) if lead else rest
         named, *more = _pattern("next_clause").split(rest, maxsplit=1)
-        if more and _pattern("nothing_more").fullmatch(more[0]):
+        if not more:
+            continue
+        is_empty = _pattern("tells_nothing").search(more[0]) and not _names_nothing(named)
+        if is_empty or _pattern("nothing_more").fullmatch(more[0]):
             rest = named
-        elif more and _tells(more[0], named):
+        elif _tells(more[0], named):
             reason = _pattern("because").match(more[0])
-            is_empty = _pattern("tells_nothing").search(more[0]) is not None
-            if _names_nothing(named) or not (is_sure or reason or is_empty):
+            if _names_nothing(named) or not (is_sure or reason):
                 return None
-            told = "" if is_empty else more[0][reason.end() if reason else 0 :]
+            told = more[0][reason.end() if reason else 0 :]
             rest = named
     return _Order("" if _names_nothing(rest) else _cleaned(rest), told)
 
