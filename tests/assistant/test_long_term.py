@@ -259,6 +259,32 @@ async def test_thanks_and_orders_to_forget_are_history_and_no_memories(tmp_path:
             assert not {"Thanks", "Forget"} & set(hit.node.scene.action.replace("!", "").split())
 
 
+@pytest.mark.parametrize(
+    ("told", "order", "left"),
+    [
+        ("The key is in the safe.", "Forget what I said about the safe, strangers read it.", []),
+        ("My accountant is Lionel Frith.", "Could you forget my accountant Lionel please?", []),
+        (
+            "Mein Zahnarzt heißt Kuhn.",
+            "Vergiss meinen Zahnarzt, ich habe einen neuen.",
+            ["ich habe einen neuen."],
+        ),
+    ],
+)
+async def test_an_order_to_forget_forgets_and_only_what_it_tells_beside_is_kept(
+    tmp_path: Path, told: str, order: str, left: list[str]
+) -> None:
+    async with Assistant(config_of(tmp_path, KEYWORDS)) as assistant:
+        await say(assistant, told, "one", origin="ask")
+        reply = await say(assistant, order, "two", origin="ask")
+    assert f"Forgotten: “{told}”" in reply.text
+    assert "Got it" not in reply.text
+    with closing(memory_of(tmp_path)) as store:
+        memory = store.open(store.default())
+        found = memory.search(f"{told} {order}").hits
+        assert [hit.node.scene.action for hit in found] == left
+
+
 async def test_an_answer_says_that_a_password_is_not_kept_and_does_not_repeat_it(
     tmp_path: Path,
 ) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from clawkit.assistant.offline.frames import frames_for, frames_in
 from clawkit.assistant.offline.model import INTRODUCTION, Offline, answer_to
-from clawkit.assistant.offline.statements import Statement, to_reader, told
+from clawkit.assistant.offline.statements import Statement, is_taken_back, to_reader, told
 from clawkit.assistant.prompt import EARLIER, FORGOTTEN, ONLY_HERE, REMEMBERED
 from clawkit.models.protocol import (
     Finished,
@@ -765,3 +765,18 @@ def test_what_others_told_is_quoted_with_its_day() -> None:
     answer = ask("Hello", "Wo hängt der Ersatzschlüssel?", system=system)
     quote = "“The spare key hangs behind the fern” (gemerkt am 2026-11-17)"
     assert answer == f"Am nächsten kommt: {quote}."
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "fits"),
+    [
+        ("Маша любит груши", "Маше", True),
+        ("Иван любит груши", "Ивановых", False),
+        ("Mein Zahnarzt heißt Kuhn", "meinen Zahnarzt", True),
+        ("Mein Hausarzt heißt Kuhn", "meinen Zahnarzt", False),
+        ("Mia was here", "Mia", True),
+        ("Mein Hund bellt", "Mia", False),
+    ],
+)
+def test_what_is_named_in_another_case_is_taken_back_too(text: str, named: str, fits: bool) -> None:
+    assert is_taken_back(text, named) is fits

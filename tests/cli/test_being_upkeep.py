@@ -25,6 +25,8 @@ def store_file(home: Path) -> Path:
 def test_a_quota_is_set_shown_and_taken_away() -> None:
     run("being", "create", "team")
     assert "memories     0 (no limit)" in said("being", "quota", "team")
+    assert "calls today  not counted without a limit" in said("being", "quota", "team")
+    assert as_json("being", "quota", "team")["calls"] == {"used": None, "limit": None}
     told = said("being", "quota", "team", "--memories", "2", "--bytes", "10,000", "--calls", "5")
     assert told.splitlines() == [
         "team",

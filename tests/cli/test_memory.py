@@ -156,6 +156,17 @@ def test_a_memory_is_pinned_until_it_is_not() -> None:
     assert as_json("memory", "show", node)["pinned"] is False
 
 
+def test_the_id_of_a_replaced_memory_pins_the_one_that_corrected_it() -> None:
+    node = remember(NUTS)
+    run("memory", "replace", node, "Anna can eat nuts again")
+    assert said("memory", "pin", node).endswith("Anna can eat nuts again\n")
+    (hit,) = as_json("memory", "search", "nuts")["hits"]
+    assert as_json("memory", "show", hit["id"])["pinned"] is True
+    assert as_json("memory", "show", node)["pinned"] is False
+    run("memory", "pin", node, "--off")
+    assert as_json("memory", "show", hit["id"])["pinned"] is False
+
+
 def test_the_history_says_in_words_what_was_done_the_newest_first() -> None:
     assert "Nothing was done" in said("memory", "history")
     node = remember(NUTS)

@@ -460,3 +460,81 @@ def test_what_is_only_called_like_a_day_gets_none(told: str) -> None:
 )
 def test_a_day_beside_such_words_is_still_one(told: str, day: str) -> None:
     assert resolved(told, WEDNESDAY)[1] == (day,)
+
+
+MONDAY = date(2026, 11, 16)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Dr Farrow put me on losartan on Friday",
+        "I hit my head on Friday and hurt my knee",
+        "I cut my thumb on Friday",
+        "On Friday I cut my thumb",
+        "He quit his job on Friday",
+        "He quit the choir on Friday",
+        "It cost me 40 pounds on Friday",
+        "She shut the shop on Friday for good",
+        "The bus hit a deer on Friday",
+        "They put Wilf in a home on Friday",
+        "Gavin cut the hedge on Friday, lovely job",
+        "gavin cut the hedge on friday",
+        "The pipe burst on Friday",
+        "I split my trousers on Friday",
+        "My son beat me at chess on Friday",
+        "We set up the tent on Friday",
+        "I read the report on Friday",
+        "They let Wilf out on Friday",
+        "I put it in on Friday and will ring them",
+        "Le plombier répara la chaudière vendredi",
+        "Le film commença vendredi",
+        "Ils arrivèrent à Paris vendredi",
+        "El viernes comimos en casa",
+    ],
+)
+def test_a_verb_of_one_form_is_past_where_somebody_does_it(told: str) -> None:
+    assert resolved(told, MONDAY)[1] == ("2026-11-13",)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Put the bottles out on Friday",
+        "Read the report on Friday",
+        "Hair cut on Friday",
+        "We set off on Friday",
+        "We shut early on Friday",
+        "I bet it rains on Friday",
+        "We always cut the grass on Friday",
+        "I read it on Fridays",
+        "I cut the grass every Friday",
+        "El viernes cenamos con Ana",
+        "Hablamos el viernes",
+        "Na sexta jantamos com a Ana",
+        "Le film finit vendredi",
+    ],
+)
+def test_a_verb_of_two_times_alone_tells_no_day(told: str) -> None:
+    assert resolved(told, MONDAY) == (told, ())
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "I will put it up on Friday",
+        "He is going to cut the hedge on Friday",
+        "I hope they let him out on Friday",
+        "If they put the price up on Friday, I'll sell",
+        "Can he cut the hedge on Friday?",
+        "The shop is shut on Friday",
+        "The pay cut starts on Friday",
+        "I need a hair cut on Friday",
+        "Estamos en Madrid el viernes",
+        "Emma viendra vendredi",
+        "Elle pourra venir vendredi",
+        "On mange une bonne pizza vendredi",
+    ],
+)
+def test_such_a_verb_is_no_past_behind_what_looks_ahead(told: str) -> None:
+    assert resolved(told, MONDAY)[1] == ("2026-11-20",)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from clawkit.text.remarks import is_thanks, to_forget
+from clawkit.text.remarks import is_thanks, to_forget, told_beside_orders
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,19 @@ from clawkit.text.remarks import is_thanks, to_forget
         ("Forget it", ""),
         ("Forget it, please", ""),
         ("Vergiss es!", ""),
+        ("Oh dear, forget what I told you about Ripon.", "Ripon"),
+        ("I'd like you to forget the surprise party for Gwen.", "the surprise party for Gwen"),
+        ("Could you forget about my accountant Lionel Frith please?", "my accountant Lionel Frith"),
+        ("Kannst du bitte meinen Zahnarzt vergessen?", "meinen Zahnarzt"),
+        ("Ich möchte, dass du meine Adresse vergisst.", "meine Adresse"),
+        ("Peux-tu oublier mon adresse ?", "mon adresse"),
+        ("Vergiss, was ich dir über Anna erzählt habe", "Anna"),
+        ("Dimentica quello che ho detto di Ettore", "Ettore"),
+        ("Vergeet wat ik over Joris zei", "Joris"),
+        ("Selma hakkında söylediklerimi unut", "Selma"),  # noqa: RUF001 - Turkish
+        ("忘记我说的王医生的事", "王医生"),
+        ("田中さんについて言ったことを忘れて", "田中"),
+        ("수진이에 대해 말한 것을 잊어 줘", "수진"),
     ],
 )
 def test_an_order_to_forget_names_something(order: str, named: str) -> None:
@@ -39,8 +52,50 @@ def test_an_order_to_forget_names_something(order: str, named: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("order", "named", "told"),
+    [
+        ("Forget what I said about the safe, strangers read this.", "the safe", ""),
+        ("Forget about the safe because strangers read this", "the safe", ""),
+        ("Forget what I said about Harold's medals, he'd be cross.", "Harold's medals", ""),
+        (
+            "Please forget that Jean lent me her ladder, it isn't true.",
+            "Jean lent me her ladder",
+            "",
+        ),
+        ("Vergiss das mit Thorben, das stimmt nicht.", "Thorben", ""),
+        ("Olvida lo de Ana, no es verdad", "Ana", ""),
+        ("No, forget the thing with Bob, that was wrong", "Bob", ""),
+        (
+            "Vergiss meinen Zahnarzt, ich habe einen neuen.",
+            "meinen Zahnarzt",
+            "ich habe einen neuen.",
+        ),
+        ("Forget my dentist, he moved to Leeds", "my dentist", "he moved to Leeds"),
+        ("Forget what I said about Anna, she moved to Bonn.", "Anna", "she moved to Bonn."),
+        ("Forget the safe because Anna sold it", "the safe", "Anna sold it"),
+    ],
+)
+def test_why_something_is_to_be_forgotten_is_no_part_of_its_name(
+    order: str, named: str, told: str
+) -> None:
+    assert to_forget(order) == named
+    first, *rest = told_beside_orders(order)
+    assert to_forget(first) == named
+    assert rest == ([told] if told else [])
+
+
+@pytest.mark.parametrize(
     "said",
     [
+        "I'd like to forget the accident",
+        "How could you forget my birthday?",
+        "Hast du meinen Namen vergessen?",
+        "Kannst du die Milch nicht vergessen?",
+        "Dimentica di chiamare Anna",
+        "I'll never forget Rome",
+        "Never forget my birthday",
+        "We forget our keys, because we are old",
+        "I said forget the milk",
         "Don't forget the milk",
         "Vergiss nicht, Milch zu kaufen",
         "Forget-me-nots are in bloom",

@@ -111,14 +111,14 @@ def several(unit: Unit, ids: Sequence[str]) -> list[Node]:
 
 
 def pin(unit: Unit, node_id: str, on: bool, caller: Caller, now: float) -> Node:
-    """Let a memory never fade, or fade again."""
-    node = one(unit, node_id)
+    """Let a memory never fade, or fade again; an id stands for what corrected it."""
+    node = nodes.latest(unit, one(unit, node_id), ("corrected",))
     if node.pinned != on:
         before, after = {"pinned": int(node.pinned)}, {"pinned": int(on)}
         nodes.change(unit, node.seq, after)
         change = Change("nodes", str(node.seq), before, after)
         ledger.add(unit, now, "pinned", "pinned" if on else "unpinned", caller.token, [change])
-    return one(unit, node_id)
+    return one(unit, node.id)
 
 
 def source_of(caller: Caller, speaker: str = "") -> MemorySource:

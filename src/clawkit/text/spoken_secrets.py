@@ -40,6 +40,14 @@ _QUOTES = {
     "「": "」",
     "『": "』",
 }
+# What ends a word though no space does: dashes, quotes and scripts that put none before a particle.
+_ENDS_WORD = (
+    r"\s«»¿¡\u2010-\u205e\u0e00-\u0e7f\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff"
+    r"\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
+)
+_WORD = re.compile(rf"[^{_ENDS_WORD}]+|\S+")
+_CLAUSE = re.compile(r"[^.,;!?\n]+")
+_NEXT_WORD = re.compile(rf"[ \t]+(?![^\s:=]+[:=])(?=\w)(?:{_WORD.pattern})")
 _MARKED = re.compile(r"(\[removed: [a-z0-9-]+\])")
 _SECRET_SIGNS = re.compile(r"[0-9@#$%^&*+=~|<>_\\/!?]|[a-z][A-Z]|\w[-.]\w")
 _MIXED = re.compile(r"\d.*[^\W\d]|[^\W\d].*\d")
@@ -233,7 +241,7 @@ def _spans(text: str, kind: str) -> list[tuple[int, int]]:
     if names and kind != KEY:
         found += _pointed_at(text, [name.start() for name in names], kind)
     if kind == PASSWORD:
-        found += _behind_users(text)
+        found += (*_behind_users(text), *_logged_in_with(text))
     apart: list[tuple[int, int]] = []
     for span in sorted(found):
         if not apart or span[0] >= apart[-1][1]:
@@ -274,8 +282,13 @@ def _pointer() -> re.Pattern[str]:
     first = rf"(?:^|[,.;:!?(\n–—-]\s*|(?<!\w)(?:{_links('before_itself')})\s+)"
     verb = rf"(?:\s+(?:{_links('is')})\b|\s*[:=])"
     which = rf"(?<!\w)(?:{_links('which')})(?:\s+one)?{verb}"
+    changed = rf"(?<!\w)(?:{_links('changed_it')})\s+"
+    changed_last = (
+        rf"(?<!\w)(?:{_links('changed_it_last')})\s+(?=\S+\s+(?:{_links('changed')})(?!\w))"
+    )
+    itself = rf"{first}{still}(?:{_links('itself')})\s+{still}"
     return re.compile(
-        rf"(?P<it>{first}{still}(?:{_links('itself')})\s+{still}|{which}\s*{still})|\?\s+|\n\s*",
+        rf"(?P<it>{itself}|{which}\s*{still}|{changed}|{changed_last})|\?\s+|\n\s*",
         re.IGNORECASE,
     )
 
@@ -292,6 +305,25 @@ def _behind_users(text: str) -> Iterator[tuple[int, int]]:
         plain = value.isalnum() and value.lower() not in _words("how")
         if _is_pointed_at(text, *span) or (known and plain and value.isalpha()):
             yield span
+
+
+def _logged_in_with(text: str) -> Iterator[tuple[int, int]]:
+    """The passwords of "I log in to the bank with Rosebud!85"."""
+    for lead in _log_in().finditer(text):
+        span = _value(text, lead.end())
+        if span and _is_pointed_at(text, *span) and "@" not in text[span[0] + 1 : span[1] - 1]:
+            yield span
+
+
+@cache
+def _log_in() -> re.Pattern[str]:
+    login = table("spoken_secrets")["login_with"]
+    never, end = unbroken(login["never"]), r"(?:\W|$)"
+    return re.compile(
+        rf"(?<!\w)(?:{unbroken(login['verb'])})(?!\w)[^.!?;,\n]{{0,60}}?"
+        rf"\s(?:{unbroken(login['by'])})\s+(?!(?:{never}){end})",
+        re.IGNORECASE,
+    )
 
 
 @cache
@@ -327,7 +359,7 @@ def _link() -> re.Pattern[str]:
 @cache
 def _link_cjk() -> re.Pattern[str]:
     return re.compile(
-        rf"[^。\uff01\uff1f\n]{{0,12}}?(?:{_links('is_without_spaces')})\s*(?=[!-~「『“])"
+        rf"[^。\uff01\uff1f\n]{{0,12}}?(?:{_links('is_without_spaces')})\s*(?=[!-~À-ɏ「『“])"
     )
 
 
@@ -341,15 +373,43 @@ def _value_after(text: str, name: re.Match[str], kind: str) -> tuple[int, int] |
     )
     for link in filter(None, links):
         how = "near" if weak else _tie(text, start, link)
+        if how == "colon" and kind == PASSWORD and (phrase := _phrase(text, link.end())):
+            return phrase
         value = _value_at(text, link.end(), kind, whole="phrase" in name[0].lower())
         if value and _is_secret(text, *value, kind, how):
             return value
     # "my wifi password hunter2", "mein Passwort hunter2 ist": only what cannot be a word.
-    gap = re.compile(r"\s+" if name[0].isascii() else r"\s*").match(text, start)
+    gap = _gap(spaced=name[0].isascii()).match(text, start)
     value = _value_at(text, gap.end(), kind) if gap and not weak else None
     if value and _is_secret(text, *value, kind, "near"):
         return value
     return None if kind == KEY or weak else _value_after_aside(text, start, kind)
+
+
+@cache
+def _gap(*, spaced: bool) -> re.Pattern[str]:
+    """Between a name and the value right behind it; "dazu" may stand there, too."""
+    still = rf"(?:\s+(?:{_links('still')})(?!\w)){{0,2}}"
+    return re.compile(rf"{still}\s+" if spaced else rf"{still}\s*", re.IGNORECASE)
+
+
+def _phrase(text: str, start: int) -> tuple[int, int] | None:
+    """The words of a pass phrase behind a colon, to its clause's end; None where it is one word.
+
+    Where it is told how or where the password is, it is no phrase.
+    """
+    first = _WORD.match(text, start)
+    if first is None or text[start] in _QUOTES or _MIXED.search(first[0]):
+        return None
+    end = first.end()
+    while text[end - 1] not in _CLOSING + "!?" and (word := _NEXT_WORD.match(text, end)):
+        end = word.end()
+    end = start + len(text[start:end].rstrip(_CLOSING + "!?"))
+    lead, *others = text[start:end].split()
+    if not others or lead.lower() in _words("how"):
+        return None
+    about = lead.lower() in _words("not_a_phrase")
+    return None if about and not any(map(_MIXED.search, others)) else (start, end)
 
 
 def _value_after_aside(text: str, start: int, kind: str) -> tuple[int, int] | None:
@@ -463,8 +523,7 @@ def _value(text: str, start: int, *, whole: bool = False) -> tuple[int, int] | N
         ends = [at for sign in closing if (at := text.find(sign, start + 1)) > start + 1]
         if ends and "\n" not in text[start : min(ends)]:
             return start + 1, min(ends)
-    one = r"[^.,;!?\n]+" if whole else r"[!-~]+(?=[^\x00-\x7f\s])|\S+"
-    word = re.compile(one).match(text, start)
+    word = (_CLAUSE if whole else _WORD).match(text, start)
     if word is None:
         return None
     end = word.end()
@@ -497,7 +556,9 @@ def _is_secret(text: str, start: int, end: int, kind: str, how: str) -> bool:
     if " " in value:
         first, *rest = value.lower().split()
         return len(rest) + 1 >= _SHORTEST_PHRASE and first not in _words("not_a_phrase")
-    return how == "colon" or _ends_sentence(text, end)
+    if _ends_sentence(text, end):
+        return True
+    return how == "colon" and value.lower() not in _words("not_a_phrase")
 
 
 def _is_left_out(value: str, how: str) -> bool:

@@ -241,6 +241,23 @@ def test_a_name_in_what_was_said_before_a_memory_is_erased_from_there(
     assert where(store.database, "lisbon") == []
 
 
+@pytest.mark.parametrize(
+    ("context", "told", "left"),
+    [
+        ("Lea met Tom", "She is ill", []),
+        ("Lea moved to Lisbon", "Tom baked a cake. She left her hat.", ["Tom baked a cake."]),
+        ("Lea moved to Lisbon", "My rent is due. It is 850 euros.", None),
+    ],
+)
+def test_what_goes_on_about_whom_only_the_sentence_before_names_goes(
+    store: BeingStore, memory: Memory, context: str, told: str, left: list[str] | None
+) -> None:
+    said = Scene(told, ("Tom",), ("2026-01-02",), context=context)
+    memory.take_notes(ME, scenes=[said])
+    memory.patrol(ME)
+    assert kept(store, memory, who=ErasureRequest("Lea")) == ([told] if left is None else left)
+
+
 def test_a_memory_of_several_sentences_keeps_those_about_something_else(
     store: BeingStore, memory: Memory
 ) -> None:

@@ -121,3 +121,30 @@ def test_sentences_with_the_name_go_and_those_that_go_on_about_it() -> None:
     assert editor.edited("Ben is ill. He sleeps.") is None
     assert editor.edited("It rains.") == "It rains."
     assert editor.edited("- one\n- Ben\n- two\n") == "- one\n[erased]\n- two"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (
+            "Carl came by. Anna baked a cake. He left his hat.",
+            "[erased] Anna baked a cake. [erased]",
+        ),
+        ("Carl came by. The cake was good. Then he left.", "[erased] The cake was good. [erased]"),
+        ("Carl kam. Anna hat gebacken. Er ging früh.", "[erased] Anna hat gebacken. [erased]"),
+        ("Carl came by. Anna baked. Tea was hot. Rain fell. He left.", None),
+        (
+            "Anna baked a cake. She likes it. Carl came by.",
+            "Anna baked a cake. She likes it. [erased]",
+        ),
+        (
+            "Carl came by. Anna baked a cake. It was good.",
+            "[erased] Anna baked a cake. It was good.",
+        ),
+    ],
+)
+def test_a_sentence_about_another_does_not_end_what_goes_on_about_a_person(
+    text: str, left: str | None
+) -> None:
+    found = Editor(person("Carl"), ("Carl", "Anna")).edited(text)
+    assert found == (left or text.replace("Carl came by.", "[erased]"))

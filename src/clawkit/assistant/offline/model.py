@@ -30,7 +30,7 @@ from clawkit.assistant.offline.statements import (
     later,
     leads,
     nearest,
-    read,
+    read_all,
     statements,
     told,
 )
@@ -250,7 +250,7 @@ def _to_sentences(text: str, conversation: Conversation) -> Iterator[str]:
 
 
 def _read(text: str) -> list[Sentence]:
-    return [read(one) for one in sentences(text) if not _small_talk(one)]
+    return [one for one in read_all(text) if not _small_talk(one.said)]
 
 
 def _acknowledged(stated: Sequence[Sentence], frames: Frames) -> str:

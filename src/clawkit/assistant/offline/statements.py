@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clawkit.assistant.offline.frames import ENGLISH, Frames, is_english
-from clawkit.text.remarks import to_forget
+from clawkit.text.remarks import to_forget, told_beside_orders
 from clawkit.text.tokenizer import (
     asked,
     content,
@@ -105,7 +105,7 @@ def read(sentence: str) -> Sentence:
     is_asked = _ASK.search(bare) is not None or _ASK_UNSPACED.search(bare) is not None
     if (remember := _REMEMBER.match(bare)) and (polite or not bare.rstrip().endswith("?")):
         return Sentence("state", bare[remember.end() :].rstrip("?") or bare, sentence)
-    if (named := to_forget(bare)) is not None:
+    if (named := to_forget(text)) is not None:
         return Sentence("forget", named, sentence)
     if _REQUEST.match(bare):
         return Sentence("request", bare, sentence)
@@ -114,7 +114,12 @@ def read(sentence: str) -> Sentence:
 
 def orders_to_forget(text: str) -> list[str]:
     """What a message wants forgotten, each as the message names it."""
-    return [one.text for one in map(read, sentences(text)) if one.kind == "forget"]
+    return [one.text for one in read_all(text) if one.kind == "forget"]
+
+
+def read_all(text: str) -> list[Sentence]:
+    """The sentences of a text; what is told beside an order to forget is one by itself."""
+    return [read(part) for one in sentences(text) for part in told_beside_orders(one)]
 
 
 def statements(messages: Iterable[Statement]) -> list[Statement]:
@@ -123,7 +128,7 @@ def statements(messages: Iterable[Statement]) -> list[Statement]:
     for message in messages:
         for piece in pieces(message.text):
             told: list[Sentence] = []
-            for sentence in map(read, sentences(piece)):
+            for sentence in read_all(piece):
                 if sentence.kind == "forget":
                     found = [one for one in found if not is_taken_back(one.text, sentence.text)]
                 elif sentence.kind != "ask" and content(sentence.text):
@@ -163,10 +168,25 @@ def is_taken_back(text: str, named: str) -> bool:
     if is_everything(named):
         return True
     words = {term for term, weight in asked(named).items() if weight > _LITTLE}
-    return bool(words) and words <= _terms(text)
+    words = words - _possessives() or words
+    return bool(words) and {_uninflected(one) for one in words} <= {
+        _uninflected(one) for one in _terms(text)
+    }
+
+
+def _uninflected(word: str) -> str:
+    """A Russian word without the ending of its case: of names nobody says it in the first."""
+    return _ENDING.sub("", word)
+
+
+@cache
+def _possessives() -> frozenset[str]:
+    lists = word_lists("names")
+    return lists["possessives"] | lists["also_names"]
 
 
 _LITTLE = 0.05
+_ENDING = re.compile("(?<=[а-яё]{3})(?:[аеёиоуыэюяйь]|[оеы][мй]|[ео]ю|[ая]ми|[ая]х)$")  # noqa: RUF001 - Russian
 _ASKING = "what which who whom whose when where why how time day date city place wer wo wann wie"
 _PEOPLE = "i me my mine we us our you your ich mich mir mein wir unser du dein"
 _SUBJECTS = "i we ich wir je j nous yo nosotros io noi eu ik wij"

@@ -240,8 +240,9 @@ def quota(
         with store.database.read(found.n) as unit:
             used = being_store.used(unit)
             today = calls_made(unit, int(store.clock() // 86_400))
+        counted = None if allowed.calls is None else today
         limits = msgspec.structs.asdict(allowed)
-        has = {"memories": used.memories, "bytes": used.bytes, "calls": today}
+        has = {"memories": used.memories, "bytes": used.bytes, "calls": counted}
         told = {name: {"used": has[name], "limit": limits[name]} for name in limits}
         facts = {_CALLED.get(name, name): _of(one) for name, one in told.items()}
         lines = (visible(found.name), *fact_lines(facts, 12))
@@ -260,6 +261,8 @@ def _limit(option: str, text: str) -> int | None:
 
 def _of(one: dict[str, Any]) -> str:
     limit = one["limit"]
+    if one["used"] is None:
+        return "not counted without a limit"
     return f"{one['used']:,} " + ("(no limit)" if limit is None else f"of {limit:,}")
 
 

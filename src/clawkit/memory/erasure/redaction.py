@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +26,7 @@ OWNER = frozenset(("user", "assistant", "i", "me", "myself", "we", "you", "human
 
 Span = tuple[int, int]
 Places = range | list[int]
+After = Literal["", "person", "other"]
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _UNSPACED = re.compile(f"[{_CJK}]")
@@ -271,6 +272,14 @@ _GOES_ON = re.compile(
     r"|彼|それ|他|她)",
     re.IGNORECASE,
 )
+_IS_ABOUT_SOMEBODY = re.compile(
+    r"\W*(?:(?:then|later|afterwards|and|but|so|dann|danach|später|und|aber|puis|ensuite|luego|después"
+    r"|poi|dopo|depois|daarna|toen|потом)\s+)?"
+    r"(?:(?:he|she|they|his|her|hers|their|him|them|er|sie|ihr|ihm|ihn|sein|seine[rnms]?|ihre[rnms]?"
+    r"|il|elle|él|ella|lui|lei|ele|ela|hij|zij|он|она)\b|彼|他|她)",
+    re.IGNORECASE,
+)
+_LONGEST_MEANT = 3  # sentences about others, after which "he" is rather somebody else
 _LINKED = re.compile(
     r"(?:and|but|or|so|too|then|because|und|aber|oder|sondern|denn|weil|dann|et|mais|ou|y|pero|ma"
     r"|e|mas|en|maar|и|но)\b",
@@ -373,13 +382,15 @@ class Editor(PersonMatcher):
         """A scene that only what was said before it names: "She is ill" is about that person."""
         if not self.mentions(scene.context):
             return scene
-        if _GOES_ON.match(scene.action) and not self.names_others(scene.context):
+        after = "other" if self.names_others(scene.context) else "person"
+        action = self._cut(scene.action, "", after=after)
+        if action is None or not (action == scene.action or self._is_of_others(action)):
             return None
-        return msgspec.structs.replace(scene, context="")
+        return msgspec.structs.replace(scene, action=action, context="")
 
-    def _cut(self, text: str, mark: str, *, said: bool = False) -> str | None:
+    def _cut(self, text: str, mark: str, *, said: bool = False, after: After = "") -> str | None:
         """A text without what is about this person; None where no sentence is left of it."""
-        about = list(self._pieces(text, said=said))
+        about = list(self._pieces(text, said=said, after=after))
         if not any(goes for _, goes in about):
             return text
         kept = ""
@@ -394,10 +405,16 @@ class Editor(PersonMatcher):
         rest = "".join(piece for piece, goes in about if not goes)
         return kept.strip() if _says_something(rest) else None
 
-    def _pieces(self, text: str, *, said: bool) -> Iterator[tuple[str, bool]]:
-        """The sentences and clauses of a text, and whether each is about this person."""
+    def _pieces(self, text: str, *, said: bool, after: After) -> Iterator[tuple[str, bool]]:
+        """The sentences and clauses of a text, and whether each is about this person.
+
+        `after` is whether one about this person was said before them, perhaps of others, too.
+        """
         names = self.spans(text)
-        dropped = False
+        dropped = after == "person"
+        since = (
+            0 if after else _LONGEST_MEANT
+        )  # of a name it cannot be known whether "he" is said of it
         for start, end in sentence_spans(text):
             whole = folded(text[start:end].strip()) in self._gone
             for at, (first, last) in enumerate(_clauses(text, start, end)):
@@ -405,7 +422,9 @@ class Editor(PersonMatcher):
                 goes = whole or any(here < last and first < there for here, there in names)
                 goes = goes or (said and speaks_of_self(piece))
                 goes = goes or (dropped and _continues(piece, within=at > 0))
+                goes = goes or (since < _LONGEST_MEANT and bool(_IS_ABOUT_SOMEBODY.match(piece)))
                 yield piece, goes
+                since = 0 if goes else since + bool(piece.strip())
                 dropped = goes or (dropped and not piece.strip())
 
     def _is_of_others(self, text: str) -> bool:

@@ -37,7 +37,7 @@ from clawkit.memory.store import messages as stored
 from clawkit.memory.store import notes
 from clawkit.store.database import Unit, keepable
 from clawkit.text.calendar import day_of, resolved
-from clawkit.text.remarks import is_thanks, to_forget
+from clawkit.text.remarks import is_thanks, to_forget, told_beside_orders
 from clawkit.text.tables import table, unbroken
 from clawkit.text.tokenizer import pieces, sentences, terms
 
@@ -113,8 +113,8 @@ def what_tells(piece: str) -> str:
 
     The history has all of it. A question may tell something, and rules cannot be sure of that.
     """
-    said = (one for one in sentences(piece) if not is_thanks(one) and to_forget(one) is None)
-    return " ".join(said)
+    said = (part for one in sentences(piece) for part in told_beside_orders(one))
+    return " ".join(one for one in said if not is_thanks(one) and to_forget(one) is None)
 
 
 def ending_of(text: str) -> str:

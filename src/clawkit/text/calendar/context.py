@@ -10,10 +10,12 @@ import re
 from bisect import bisect_right
 from datetime import date
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 import msgspec
 
+from clawkit.text.calendar.same_forms import SameForms, past_verb, same_forms
 from clawkit.text.tables import listed, table, unbroken
 
 Time = Literal["past", "present", "future"]
@@ -37,10 +39,6 @@ _ORDINAL = re.compile(
 _ASKED_PAST = frozenset({"did", "didn"})
 _BASE = frozenset({"have", "do", "need", "must", "can", "should"})
 
-_ONE_FORM = re.compile(
-    r"\b(?:put|cut|hit|hurt|let|quit|set|shut|cost|read|beat|bet|spread|split|burst|cast|shed)\b",
-    re.IGNORECASE,
-)
 _WAS = frozenset({"was", "were", "wasn", "weren"})
 _HAVE = frozenset({"ve", "have", "has", "s"})
 _BORN = frozenset(
@@ -126,6 +124,8 @@ class _Words(msgspec.Struct, frozen=True):
     before_base: frozenset[str] = frozenset()
     modals: frozenset[str] = frozenset()
     moves: frozenset[str] = frozenset()
+    two_times: re.Pattern[str] | None = None
+    same_form: SameForms | None = None
 
 
 class _Sentence:
@@ -238,10 +238,11 @@ class Sentences:
         """Whether the sentence at that place is about what nobody plans, such as an outage."""
         return bool(_anywhere("happened").search(self._at(start).text))
 
-    def has_one_form(self, start: int) -> bool:
-        """Whether the only verb we see there is the same in present and past, as in "I quit"."""
+    def has_two_times(self, start: int, language: str) -> bool:
+        """Whether the only verb we see there is the same in present and past, as in "quit"."""
         sentence = self._at(start)
-        return bool(_ONE_FORM.search(sentence.text)) and not sentence.cues("en")
+        verb = _words(language).two_times
+        return bool(verb and verb.search(sentence.text) and not sentence.cues(language))
 
     def sentence(self, start: int) -> str:
         return self._at(start).text
@@ -309,9 +310,28 @@ def _cues(sentence: _Sentence, words: _Words) -> list[_Cue]:
             time = _perfect(tokens, number, sentence.breaks, words)
         if time:
             found.append(_Cue(at, time, time == "past" and _reports(lower, number, words)))
+    found += _same_forms(sentence, tokens, found, words)
     if not found and words.participle and not words.near:  # "Am Freitag Ana getroffen."
         found = [_Cue(at, "past") for at, word in tokens if _is_participle(word, words)]
     return found
+
+
+def _same_forms(
+    sentence: _Sentence, tokens: list[tuple[int, str]], found: list[_Cue], words: _Words
+) -> list[_Cue]:
+    """The verbs that are rather past, in clauses without another."""
+    if words.same_form is None or not any(words.same_form.verbs.fullmatch(w) for _, w in tokens):
+        return []
+    more: list[_Cue] = []
+    ends = [0, *(end for _, end in sentence.breaks), len(sentence.text)]
+    for first, last in pairwise(ends):
+        if any(first <= cue.at < last for cue in found):
+            continue
+        clause = [token for token in tokens if first <= token[0] < last]
+        at = past_verb(clause, words.same_form, words.future, words.habits)
+        if at is not None:
+            more.append(_Cue(at, "past"))
+    return more
 
 
 def _is_said_of(before: list[str], words: _Words) -> bool:
@@ -393,14 +413,18 @@ def _common() -> dict[str, tuple[str, ...]]:
 
 @cache
 def _words(language: str) -> _Words:
-    written: dict[str, str | int] = table("days")[language]["tense"]
+    written: dict[str, str | int | dict[str, str]] = table("days")[language]["tense"]
     return _Words(**{name: _meant(name, value) for name, value in written.items()})
 
 
-def _meant(name: str, value: str | int) -> Any:
+def _meant(name: str, value: str | int | dict[str, str]) -> Any:
     if isinstance(value, int):
         return value
+    if isinstance(value, dict):
+        return same_forms(value)
     is_pattern = name == "participle" or name.endswith("_ending")
+    if name == "two_times":
+        return re.compile(rf"(?<!\w)(?:{unbroken(value)})(?!\w)", re.IGNORECASE)
     return re.compile(unbroken(value)) if is_pattern else frozenset(listed(value))
 
 

@@ -141,6 +141,11 @@ class _Found(msgspec.Struct, frozen=True):
             self.start, self.end, self.lexicon.language, ahead="until" in self.before
         )
 
+    @property
+    def is_of_two_times(self) -> bool:
+        """Whether nothing tells of which time the only verb is, which is the same in both."""
+        return self.sentences.has_two_times(self.start, self.lexicon.language)
+
     def dated(self, number: int, month: int) -> date | None:
         """The day of a date without a year, if it is clear which; a weekday beside it tells."""
         earlier, later = spans.dated(number, month, self.day)
@@ -170,7 +175,7 @@ class _Found(msgspec.Struct, frozen=True):
             told = Evidence(told.time, doubtful=True)
         elif told.time is None and self.sentences.tells_what_happened(self.start):
             told = Evidence("past")
-        elif told.time is None and self.sentences.has_one_form(self.start):
+        elif told.time is None and self.is_of_two_times:
             told = Evidence(None, doubtful=True)
         return told.choose(earlier, later, self.day)
 
@@ -530,6 +535,8 @@ def _weekday_around(wanted: int, found: _Found) -> date | None:
         others = told.subject or told.apart  # the verb that is known is of another clause
         if said or others or (told.ahead and ("until" in found.before or not told.own)):
             return None
+    if told.time is None and not (found.asking or found.before) and found.is_of_two_times:
+        return None
     return spans.weekday(wanted, "last" if found.past else "coming", found.day)
 
 
