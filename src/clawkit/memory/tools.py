@@ -43,8 +43,6 @@ Offered = Callable[[int], list[dict[str, Any]]]
 _NODES_DEFAULT, _NODES_MOST = 5, 1000
 _FOUND_DEFAULT, _FOUND_MOST = 10, 30
 _HEARD_DEFAULT, _HEARD_MOST = 10, 50
-_PEOPLE = ("user", "human")
-_ROLES = (*_PEOPLE, "assistant", "ai", "model", "system", "developer", "tool", "function")
 _MOST_MESSAGES = 2_000
 _WEEKDAYS = "月火水木金土日"
 
@@ -319,14 +317,7 @@ def _message(where: str, given: MessageArgument) -> ConversationMessage:
     from clawkit.memory.patrol.transcript import ConversationMessage
 
     role = said(f"{where}.role", given.role, LONGEST_NAME)
-    if role.strip().casefold() not in _ROLES:
-        problem = f"must be one of {', '.join(_ROLES)}, not {role[:60]!r}"
-        raise InvalidArgumentsError(f"{where}.role", problem)
     content = sized(f"{where}.content", _text(f"{where}.content", given.content), LONGEST_ASKED)
-    if isinstance(given.content, str) and role.strip().casefold() in _PEOPLE:
-        said(
-            f"{where}.content", content, LONGEST_ASKED
-        )  # an assistant's may be calls of tools only
     return ConversationMessage(role, content)
 
 

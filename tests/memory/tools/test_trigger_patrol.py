@@ -64,8 +64,6 @@ async def test_content_may_be_a_list_of_blocks(client: BeingClient) -> None:
         ([{"role": "user"}], "content"),
         ([{"content": "hello"}], "role"),
         ([{"role": "user", "content": 5}], "messages[0].content"),
-        ([{"role": "user", "content": " "}], "messages[0].content"),
-        ([{"role": "king", "content": "hello"}], "messages[0].role: must be one of user"),
         ([{"role": "user", "content": "x" * 100_001}], "messages[0].content"),
         ([{"role": "user", "content": "x"}] * 2001, "messages"),
     ],
@@ -75,8 +73,3 @@ async def test_messages_that_are_not_right_are_refused_by_name(
 ) -> None:
     given = {} if messages is None else {"messages": messages}
     assert named in await client.error("trigger_patrol", **given)
-
-
-async def test_an_assistant_may_say_nothing_beside_its_calls(client: BeingClient) -> None:
-    said = [{"role": "Assistant", "content": ""}, {"role": "tool", "content": "12"}, *SAID]
-    assert (await client.json("trigger_patrol", messages=said))["status"] == "ok"
