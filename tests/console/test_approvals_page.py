@@ -546,6 +546,11 @@ PRESSED_AS_SOON_AS = """() => new Promise((done) => {
 UNDER = "([x, y]) => document.elementFromPoint(x, y)?.closest('button')?.dataset.answer || ''"
 
 
+def numbered(lines: int) -> dict[str, Any]:
+    """Arguments that take so many lines."""
+    return {f"k{one}": one for one in range(lines)}
+
+
 def centre(place: Locator) -> tuple[float, float]:
     box = place.bounding_box()
     assert box is not None
@@ -559,7 +564,7 @@ def test_where_read_on_was_pressed_no_answer_comes_to_stand(
     on, presses = page.locator("[data-answer=read]"), 0
     for number, (width, height) in enumerate(SIZES):
         page.set_viewport_size({"width": width, "height": height})
-        call(guard, number, **{f"k{one}": one for one in range(lines)})
+        call(guard, number, **numbered(lines))
         on.wait_for()
         while on.is_visible():
             on.scroll_into_view_if_needed()
@@ -580,7 +585,7 @@ def test_an_answer_that_has_just_become_possible_is_not_given_by_the_press_befor
 ) -> None:
     possible = "place.querySelector('[data-answer=once]')?.disabled === false"
     for lines in (1, 30):  # it is shown at once, or after Read on
-        call(guard, lines, **{f"k{one}": one for one in range(lines)})
+        call(guard, lines, **numbered(lines))
         if lines > 1:
             page.locator("[data-answer=read]").click()
         page.evaluate(PRESSED_AS_SOON_AS.replace("HOLDS", possible))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Literal
 
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 
 from clawkit.assistant.offline.frames import ENGLISH, Frames, is_english
 from clawkit.text.remarks import to_forget, told_beside_orders
+from clawkit.text.tables import word_lists
 from clawkit.text.tokenizer import (
     asked,
     content,
