@@ -15,6 +15,7 @@ from tests.claw import CLAW
 from tests.cli.being_commands import as_json, refused, run, said
 from tests.guard.approvals import until
 from tests.guard.terminal import terminal
+from tests.memory.old_names import create_named
 from tests.processes import PATIENCE
 
 
@@ -185,7 +186,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
 
 
 def test_names_cannot_play_tricks_with_the_terminal() -> None:
-    create("evil\x1b[2J\u202ename")
+    create_named("evil\x1b[2J\u202ename")
     for shown in (said("being", "list"), said("being", "show", "evil\x1b[2J\u202ename")):
         assert "\x1b" not in shown
         assert "\u202e" not in shown

@@ -58,7 +58,7 @@ def test_nothing_is_listed_twice_or_unchanged_and_the_sessions_are_named() -> No
     assert shown.count("has a cough") == 1
     assert "becomes: My rent is 850 euros.\n" in shown
     assert not any(footer in shown for footer in ("offline assistant", "\\n"))
-    assert "The same words stand in 2 messages, 1 note, and go there too." in shown
+    assert "The same words stand in 1 message, 1 note, and go there too." in shown
     key = as_json("sessions")[1]["key"]
     done = run("memory", "person", "Lea Sommer", "--erase", "--yes")
     assert f"still have it: `claw sessions delete {key}`\n" in done.stderr

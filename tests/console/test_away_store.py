@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, expect
 
 from clawkit.assistant.memory.place import MemoryPlace, opened
-from clawkit.console.api import _changes
+from clawkit.console.api import ENDS, _changes
 from clawkit.guard.locations import policy_file
 from clawkit.memory.tokens import Caller
 from tests.console.browser import running_console, visiting
@@ -29,7 +29,7 @@ async def test_a_topic_that_waits_keeps_no_other_back() -> None:
         assert b'"approvals"' in first
         assert not released.is_set()
         stopping.set()
-        assert [each async for each in stream] == []
+        assert [each async for each in stream] == [ENDS]
     finally:
         released.set()
         await stream.aclose()

@@ -21,6 +21,7 @@ from clawkit.memory.tokens import Caller
 from tests.claw import CLAW, claw
 from tests.console.browser import RunningConsole, Visitor, visiting
 from tests.console.many_memories import remember_many
+from tests.memory.old_names import create_named
 from tests.processes import PATIENCE
 
 HOSTILE = (
@@ -404,8 +405,8 @@ def test_hostile_text_is_inert_in_every_field(visitor: Visitor, console: Running
         memory.restate(old, f"{HOSTILE} now {'x' * 10_000}", Caller())
         gone = memory.remember("to forget", Caller())
         memory.retract([gone.id], Caller(), HOSTILE)
-        store.create(HOSTILE[:40])
         node = memory.search("now").hits[0].node.id
+    create_named(HOSTILE[:40])
     page = opened_page(visitor, console, f"?node={node}")
     expect(page.get_by_label("The chosen memory")).to_contain_text(INERT)
     for view in ("days", "facts", "history", "access"):

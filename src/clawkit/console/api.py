@@ -28,7 +28,7 @@ MOST_ROWS = 200
 _TICK = 0.4
 _STILL_HERE = 2.0
 """How often a page hears from the console at least: one that is stopped says nothing."""
-_ENDS = b'data: {"topic":"ends"}\n\n'
+ENDS = b'data: {"topic":"ends"}\n\n'
 """The last that a page hears: it need not wait for a console that comes back."""
 # Many more than asyncio's own, which calls that wait for a database server would soon all hold; and
 # unlike those, they are not waited for before what they wait for is closed.
@@ -128,7 +128,7 @@ async def _changes(topics: Mapping[str, Look], stopping: asyncio.Event) -> Async
                 yield b": still here\n\n"
                 continue
             if value is None:
-                yield _ENDS
+                yield ENDS
                 return
             yield b"data: " + value + b"\n\n"
     finally:

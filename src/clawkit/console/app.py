@@ -76,7 +76,7 @@ class LinkUse(Struct, frozen=True):
     link: str
 
 
-class Challenge(Struct, frozen=True):
+class ProofRequest(Struct, frozen=True):
     """What a page wants the proof for: another text each time."""
 
     text: Annotated[str, Meta(max_length=64)]
@@ -167,6 +167,6 @@ def _session_routes(access: ConsoleAccess) -> list[Route]:
 
     return [
         Route(OPEN_PATH, guarded(open_link), methods=["POST"]),
-        get(PROOF_PATH, Challenge, lambda asked: Proof(access.proof(asked.text))),
+        get(PROOF_PATH, ProofRequest, lambda asked: Proof(access.proof(asked.text))),
         Route("/api/session", guarded(session), methods=["GET"]),
     ]

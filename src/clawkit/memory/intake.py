@@ -111,8 +111,8 @@ def several(unit: Unit, ids: Sequence[str]) -> list[Node]:
 
 
 def pin(unit: Unit, node_id: str, on: bool, caller: Caller, now: float) -> Node:
-    """Let a memory never fade, or fade again; an id stands for what corrected it."""
-    node = nodes.latest(unit, one(unit, node_id), ("corrected",))
+    """Let a memory never fade, or fade again; an id stands for what it has become."""
+    node = nodes.latest(unit, one(unit, node_id))
     if node.pinned != on:
         before, after = {"pinned": int(node.pinned)}, {"pinned": int(on)}
         nodes.change(unit, node.seq, after)

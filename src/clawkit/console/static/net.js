@@ -23,7 +23,7 @@ export class ApiError extends Error {
 
 /** The response of the console to a request that brings this browser's token. */
 async function fetched(path, { body, signal, accept = "*/*" } = {}) {
-  if (doubtful && (await whoAnswers()) === "another") end();
+  if (!ended && doubtful && (await whoAnswers()) === "another") end();
   if (ended) throw new ApiError(ENDED, 0);
   if (doubtful) throw new ApiError(UNREACHED, 0);
   const headers = { accept, "x-claw-token": localStorage.getItem(TOKEN) || "" };
