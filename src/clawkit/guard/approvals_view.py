@@ -233,9 +233,13 @@ class _Question:
         A rule is only in what it brings: without that, nobody knows what the person has read.
         """
         self.ask, self.connection = ask, connection
+        known = {given.answer for given in self.given}
         has = [given.answer for given in brought]
         ours = [one for one in self.given if one.answer not in has]
         self.given = [*brought, *(one for one in ours if one.rule or one.answer != "always")]
+        # Of a yes that it did not know, it does not know either whether a no came after it.
+        if self.given and said(self.given).answer not in {*known, "deny"}:
+            self.given = []
         if self.given:
             self.send(said(self.given))
 

@@ -135,6 +135,9 @@ export function calmed(place, ...around) {
     said?.remove();
     said = toast(TOO_SOON);
   };
+  // What a dialog covered is under the pointer that closed it.
+  const uncovered = () => (place.isConnected ? begin() : document.removeEventListener("close", uncovered, { capture: true }));
+  document.addEventListener("close", uncovered, { capture: true });
   place.addEventListener("pointerdown", () => (look(), (pressed = performance.now())), { capture: true });
   place.addEventListener("click", onClick, { capture: true });
   const sizes = new ResizeObserver(look);
