@@ -543,11 +543,6 @@ PRESSED_AS_SOON_AS = """() => new Promise((done) => {
   watching.observe(place, { subtree: true, childList: true, attributes: true });
   press();
 })"""
-IN_VIEW = """([one]) => {
-  one?.scrollIntoView({ block: 'nearest' });
-  const { x, y, width, height } = one?.getBoundingClientRect() ?? {};
-  return width ? [x + width / 2, y + height / 2] : null;
-}"""
 UNDER = "([x, y]) => document.elementFromPoint(x, y)?.closest('button')?.dataset.answer || ''"
 
 
@@ -572,10 +567,12 @@ def test_where_read_on_was_pressed_no_answer_comes_to_stand(
         call(guard, number, **numbered(lines))
         on.wait_for()
         while on.is_visible():
-            place = on.evaluate_all(IN_VIEW)
-            if place is None:  # what was pressed before has come into effect
-                continue
-            page.mouse.click(*place)
+            on.scroll_into_view_if_needed()
+            box = on.bounding_box()
+            if box is None:  # what was pressed before has come into effect
+                break
+            place = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
+            on.click()
             for _ in range(4):
                 assert page.evaluate(UNDER, place) in ("", "read"), (width, height)
                 page.wait_for_timeout(50)
