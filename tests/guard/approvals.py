@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -44,6 +45,7 @@ def question(
         "policy": "",
         "deadline": time.time() + seconds,
         "call": call,
+        "guard": os.getpid(),
     }
     return Ask(id=id, **{**fields, **others})
 

@@ -86,7 +86,7 @@ def line_of(child: subprocess.Popen[str]) -> str:
 @contextmanager
 def impostor(socket: Path, reply: bytes) -> Generator[None]:
     """Something at the view's place that answers every question with these bytes."""
-    socket.parent.mkdir()
+    socket.parent.mkdir(exist_ok=True)
     with sockets.socket(sockets.AF_UNIX) as door:
         door.bind(os.fspath(socket))
         door.listen()
@@ -279,6 +279,15 @@ def test_no_more_is_taken_than_another_window_can_be_told_of(
     assert not asked_or_refused(view, socket, asks[-1])
 
 
+def test_a_view_of_another_version_is_said_to_be_one(socket: Path) -> None:
+    reply = b'{"version":%d,"problem":"start it anew","asks":"of another shape"}\n' % (VERSION + 1)
+    with impostor(socket, reply):
+        assert ask_view(socket, question()) == "version"
+    socket.unlink()
+    with impostor(socket, reply), pytest.raises(PolicyError, match="another version of clawkit"):
+        pending(socket)
+
+
 def asked_or_refused(view: ApprovalsView, socket: Path, ask: Ask) -> bool:
     """Ask, and wait until the view has the question; True if it takes no more."""
     outcomes: list[str | None] = []
@@ -332,7 +341,6 @@ def test_a_call_that_is_too_large_is_never_asked_about(view: ApprovalsView, sock
     [
         pytest.param({"digest": "0" * 64}, id="another call"),
         pytest.param({"id": "q2"}, id="another question"),
-        pytest.param({"version": VERSION - 1}, id="another version"),
         pytest.param({"answer": "yes"}, id="no answer we know"),
         pytest.param({"answer": None}, id="no answer"),
     ],

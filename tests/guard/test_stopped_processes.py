@@ -15,7 +15,7 @@ from threading import Thread
 import pytest
 
 from clawkit.guard import approvals_view
-from clawkit.guard.approvals import look, pending
+from clawkit.guard.approvals import Answer, look, pending
 from clawkit.guard.approvals_view import SharedView
 from tests.claw import claw
 from tests.guard.approvals import Asking, question, until
@@ -168,14 +168,14 @@ def take_over(window: SharedView, socket: Path) -> None:
 
 
 @pytest.mark.usefixtures("hurried")
-@pytest.mark.parametrize("said", ["deny", ""])
+@pytest.mark.parametrize("said", ["deny", "session"])
 @pytest.mark.parametrize("gone", [killed, stopped])
-def test_what_a_window_sent_that_is_gone_counts_unless_the_next_one_says_no(
+def test_a_yes_whose_window_is_gone_is_asked_about_anew(
     socket: Path,
     guard: Guarded,
     monkeypatch: pytest.MonkeyPatch,
     gone: Callable[[int], AbstractContextManager[None]],
-    said: str,
+    said: Answer,
 ) -> None:
     monkeypatch.setattr(approvals_view, "_RETURN", 0.1)
     with terminal(*COMMAND) as first:
@@ -190,21 +190,88 @@ def test_what_a_window_sent_that_is_gone_counts_unless_the_next_one_says_no(
                 until(lambda: other.asks() and other.given() == {ask.id: "once"})
                 until_end.enter_context(gone(first.process.pid))
                 take_over(other, socket)
-                assert other.given() == {ask.id: "once"}
-                assert not other.answer(ask.id, "session")
-                if said:
-                    assert not other.answer(ask.id, "deny")
-                else:
-                    time.sleep(0.3)  # no guard that goes on has so long to come back
-                assert other.given() == {ask.id: said or "once"}
+                assert other.given() == {}
+                assert not other.answer(ask.id, said)
+                time.sleep(0.3)  # no guard that goes on has so long to come back
                 assert [each.id for each in other.asks()] == [ask.id]
                 monkeypatch.setattr(approvals_view, "_RETURN", PATIENCE)
             reply = guard.receive()
-            assert ("a person said no" in reply.get("error", {}).get("message", "")) is bool(said)
-            assert deletions(guard) == (0 if said else 1)
+            assert ("error" in reply) is (said == "deny"), reply
+            assert deletions(guard) == (0 if said == "deny" else 1)
             until(lambda: other.asks() == ())
             (end,) = other.ended()
-            assert (end.how, end.source) == (("deny", "page") if said else ("once", "terminal"))
+            assert (end.how, end.source) == (said, "page")
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("knows_yes", [True, False])
+def test_a_no_in_a_window_that_is_gone_is_not_undone_by_the_yes_before_it(
+    socket: Path, guard: Guarded, *, knows_yes: bool
+) -> None:
+    """The last window may have seen the yes, but not the no that came after it."""
+    with ExitStack() as windows:
+        first = windows.enter_context(SharedView(socket))
+        send(guard, 1)
+        until(first.asks)
+        (ask,) = first.asks()
+        second, third = SharedView(socket), SharedView(socket, "page")
+        second.asks()
+        with stopped(guard.process.pid):
+            assert not first.answer(ask.id, "once")
+            assert second.asks() == (ask,)
+            if knows_yes:
+                assert third.asks() == (ask,)
+                assert third.given() == {ask.id: "once"}
+            first.close()
+            assert second.asks() == (ask,)
+            assert not second.answer(ask.id, "deny")
+            second.close()
+            windows.enter_context(third)
+            assert third.asks() == ((ask,) if knows_yes else ())
+        until(third.asks)
+        third.answer(ask.id, "session")
+        assert guard.receive()["result"]
+        until(third.ended)
+        assert [(end.how, end.source) for end in third.ended()] == [("session", "page")]
+
+
+@pytest.mark.usefixtures("hurried")
+def test_the_question_of_a_guard_that_was_killed_while_windows_changed_has_an_unknown_end(
+    socket: Path, guard: Guarded
+) -> None:
+    first, second = SharedView(socket), SharedView(socket)
+    until(lambda: first.asks() == second.asks() == ())
+    send(guard, 1)
+    until(second.asks)
+    with second:
+        with stopped(guard.process.pid):
+            first.close()
+            take_over(second, socket)
+            guard.process.kill()
+        until(second.ended)
+        assert [end.how for end in second.ended()] == ["unknown"]
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_no_that_its_guard_finds_in_a_window_that_is_gone_ends_the_question_in_the_next(
+    socket: Path, guard: Guarded
+) -> None:
+    with terminal(*COMMAND) as first, SharedView(socket) as second:
+        first.shows("nothing waiting")
+        until(lambda: pending(socket) == [])
+        assert second.asks() == ()
+        send(guard, 1)
+        first.shows(KEYS)
+        (ask,) = second.asks()
+        with stopped(guard.process.pid):
+            first.type("d")
+            until(lambda: (found := look(socket)) and found.given)
+            os.kill(first.process.pid, signal.SIGKILL)
+            take_over(second, socket)
+            assert second.asks() == (ask,)
+        assert "a person said no" in guard.receive()["error"]["message"]
+        until(second.ended)
+        assert [(end.ask, end.how) for end in second.ended()] == [(ask, "deny")]
 
 
 @pytest.mark.usefixtures("hurried")

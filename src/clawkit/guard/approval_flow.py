@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -114,12 +113,14 @@ _WHY: dict[Answer, str] = {
     'open "claw approvals" in a terminal, or "claw console", and try again',
     "unclear": "what came back to the question is no answer of a person; try again, or open "
     '"claw approvals" in a terminal, or "claw console"',
+    "version": "the window that is to ask is of another version of clawkit; close it, and start "
+    "anew what runs since before the update",
     "guarded": "it is asked about from within a guarded server, for which no person is asked",
     "full": 'too many questions wait in "claw approvals" already: answer those, and try again',
 }
 
 _SCRIPT_SAID_NO = "a script said no"
-_UNANSWERED: tuple[Answer, ...] = ("nobody", "closed", "full", "unclear", "guarded")
+_UNANSWERED: tuple[Answer, ...] = ("nobody", "closed", "full", "unclear", "version", "guarded")
 _ALLOWED_BY_NOW: dict[Answer, str] = {
     "before": "allowed by another answer",
     "policy": "the policy was changed, and allows it",
@@ -488,7 +489,6 @@ class ApprovalFlow:
             each_call=held.rule.each_call,
             no_rule=policy.denies_below(held.rule),
             by_server=held.by_server,
-            guard=os.getpid(),
         )
 
         def decide(reply: ViewReply) -> EndNote:

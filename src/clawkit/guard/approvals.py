@@ -4,8 +4,9 @@ The view listens on a unix socket; each connection carries one JSON line each wa
 question stays open until its line comes back. The call waits in the proxy, so it is the proxy that
 decides whether an answer counts: in a second line it says how the question ended, by that answer or
 otherwise. Until it has said so, a line with a no may follow one that allows, and it is the no that
-counts. A view that goes, or whose place another one takes, is no answer: the question is put to the
-next one, while a window is open that can become it. Whatever goes wrong on the way allows nothing.
+counts. A view that goes, or whose place another one takes, is no answer, and neither is a yes that
+it gave and no proxy has taken: the question is put to the next one, while a window is open that can
+become it. A no is one wherever it was said. Whatever goes wrong on the way allows nothing.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from clawkit.errors import PolicyError
 from clawkit.system.locks import try_lock
 from clawkit.system.watchdog import in_guarded_server, running_guards
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from clawkit.guard.pending_approvals import Wait
 
-VERSION = 6
+VERSION = 7
 LONGEST_PATH = 100
 LONGEST_REQUEST = 256 * 1024
 _LONGEST_REPLY = 16 * 1024 * 1024
@@ -41,7 +43,9 @@ _TICK = 0.1
 _BACKLOG_TICK = 0.01
 
 Answer = Literal["once", "session", "tool", "always", "deny"]
-Outcome = Answer | Literal["timeout", "withdrawn", "closed", "full", "unclear", "guarded"]
+Outcome = (
+    Answer | Literal["timeout", "withdrawn", "closed", "full", "unclear", "guarded", "version"]
+)
 """What became of a question: an answer, or why there is none."""
 Source = Literal["page", "terminal", "form", "script"]
 """Where an answer was given: the console's page, a terminal, the client's form, or a script."""
@@ -84,7 +88,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     by_server: bool = False
     """Whether it is the server that wants something of the client: then the words are its own."""
     guard: int = 0
-    """The process in which the call waits."""
+    """The process in which the call waits, as the view sees it."""
 
 
 class ViewRequest(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -103,8 +107,6 @@ class ViewRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     source: Source = "script"
     rule: str = ""
     """For "always": the rule that a person has read, which the proxy is to write."""
-    given: tuple[ViewReply, ...] = ()
-    """What a window answered to the same question that was gone before it counted."""
 
 
 class EndNote(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -152,38 +154,30 @@ def ask_view(
 ) -> Outcome | None:
     """Wait for a person's answer, from whichever view there is; None when there is none to ask.
 
-    `decide` gets an answer at once, and the view is told what it says. What a view said that is
-    gone by then, or no longer in its place, is put before the next one, where the person may have
-    said no. "closed" is that the last window went without an answer, "full" that no more questions
-    are taken, "unclear" that what came is none, "guarded" that this process is of a guarded server,
-    for which nobody is asked.
+    `decide` gets an answer at once, and the view is told what it says. "closed" is that the last
+    window went without an answer, "full" that no more questions are taken, "unclear" that what came
+    is none, "version" that the view speaks another version, "guarded" that this process is of a
+    guarded server, for which nobody is asked.
     """
     if in_guarded_server():
         return "guarded"
+    asking = _Asking(path, ask, wait, decide or _taken)
     asked = False
-    decide = decide or _taken
-    given: list[ViewReply] = []
     while time.time() < ask.deadline:
         place = place_of(path)
         connection = _connect(path, to_ask=True)
         if connection is not None:
             asked = True
             with connection:
-                outcome = _asked_on(
-                    *(connection, ask, given, wait, decide),
-                    lambda at=place: place_of(path) == at,
-                )
+                outcome = asking.ask_at(connection, place)
             if outcome is not None:
                 return outcome
         elif not has_window(path):
-            if given and (last := said(given)).answer == "deny":
-                decide(last)
-                return "deny"
             return "closed" if asked else None
         if wait is None:
             time.sleep(_TICK)
         elif wait.wait(_TICK):
-            return "withdrawn"
+            return asking.tell(EndNote(ask.id, wait.why), "withdrawn")
     return "timeout"
 
 
@@ -230,7 +224,10 @@ def pending(path: Path) -> list[Ask] | None:
 
 
 def look(path: Path) -> ViewReply | None:
-    """What waits in a running view, and how the last ones ended; None when no view runs."""
+    """What waits in a running view, and how the last ones ended; None when no view runs.
+
+    Raises PolicyError, as everything that asks a view, where that speaks another version.
+    """
     return _request(path, ViewRequest(VERSION, "pending"), _LOOK_SECONDS)
 
 
@@ -294,6 +291,18 @@ def _reach(connection: sockets.socket, path: Path) -> None:
             time.sleep(_BACKLOG_TICK)
 
 
+class _Versioned(msgspec.Struct, frozen=True):
+    """What every line says, of whatever version it is."""
+
+    version: int
+
+
+_OTHER_VERSION = (
+    "calls are shown by a window of another version of clawkit (it speaks {}, this one {}): "
+    "close it, and start anew what runs since before the update"
+)
+
+
 def _request(path: Path, request: ViewRequest, patience: float = _PATIENCE) -> ViewReply | None:
     connection = _connect(path)
     if connection is None:
@@ -302,66 +311,70 @@ def _request(path: Path, request: ViewRequest, patience: float = _PATIENCE) -> V
         with connection:
             connection.sendall(_line(request))
             line = _read_line(connection, time.time() + patience)
-        reply = msgspec.json.decode(line, type=ViewReply)
+        version = msgspec.json.decode(line, type=_Versioned).version
+        if version == VERSION:
+            return msgspec.json.decode(line, type=ViewReply)
     except (OSError, UnicodeEncodeError, msgspec.DecodeError):
         return None
-    return reply if reply.version == VERSION else None
+    raise PolicyError(os.fspath(path), 0, _OTHER_VERSION.format(version, VERSION))
 
 
-def _asked_on(
-    connection: sockets.socket,
-    ask: Ask,
-    given: list[ViewReply],
-    wait: Wait | None,
-    decide: Decide,
-    is_there: Callable[[], bool],
-) -> Outcome | None:
-    """What comes back to a question; None when the view goes, be it that an answer is there.
+class _Asking(msgspec.Struct, frozen=True):
+    """A question on its way to a view, and to the next one if that goes."""
 
-    That one is added to those `given` by earlier views.
-    """
-    try:
-        line = _line(ViewRequest(VERSION, "ask", ask=ask, given=tuple(given)))
-        if len(line) > LONGEST_REQUEST:  # then its rule has to be read again
-            short = tuple(one for one in given if not one.rule)
-            line = _line(ViewRequest(VERSION, "ask", ask=ask, given=short))
-    except UnicodeEncodeError:
-        return "unclear"
-    if len(line) > LONGEST_REQUEST:
-        return "unclear"
-    try:
-        connection.sendall(line)
-        lines = _read_lines(connection, ask.deadline, wait, is_there)
-    except OSError:
-        return None
-    if wait is not None and wait.is_set():
-        return _told(connection, EndNote(ask.id, wait.why), "withdrawn")
-    # A process that was stopped in between finds an answer for which it is too late.
-    if time.time() >= ask.deadline:
-        return _told(connection, EndNote(ask.id, "expired"), "timeout")
-    if not lines:
-        return None
-    replies = _read_replies(ask, lines)
-    reply = said(replies) if replies else None
-    if reply is None or reply.answer is None:
-        return "unclear"
-    if reply.answer == "deny" and reply.problem:
-        return "full"
-    if not (is_there() and is_open(connection)):
-        given += [each for each in replies if each not in given]
-        return None
-    return _told(connection, decide(reply), reply.answer)
+    path: Path
+    ask: Ask
+    wait: Wait | None
+    decide: Decide
 
+    def ask_at(self, connection: sockets.socket, place: tuple[int, int] | None) -> Outcome | None:
+        """What comes back to the question; None when the view goes before a no of it came."""
 
-def _told(connection: sockets.socket, end: EndNote, outcome: Outcome) -> Outcome:
-    """The same, once the view was told how the question ended, if it is still there."""
-    note = ViewRequest(
-        VERSION, "ended", id=end.id, how=end.how, problem=end.problem, answer=end.answer
-    )
-    with suppress(OSError, UnicodeEncodeError):
-        connection.settimeout(_PATIENCE)
-        connection.sendall(_line(note))
-    return outcome
+        def is_there() -> bool:
+            return place_of(self.path) == place
+
+        try:
+            line = _line(ViewRequest(VERSION, "ask", ask=self.ask))
+        except UnicodeEncodeError:
+            return "unclear"
+        if len(line) > LONGEST_REQUEST:
+            return "unclear"
+        try:
+            connection.sendall(line)
+            lines = _read_lines(connection, self.ask.deadline, self.wait, is_there)
+        except OSError:
+            return None
+        told = connection if is_there() else None
+        if self.wait is not None and self.wait.is_set():
+            return self.tell(EndNote(self.ask.id, self.wait.why), "withdrawn", told)
+        # A process that was stopped in between finds an answer for which it is too late.
+        if time.time() >= self.ask.deadline:
+            return self.tell(EndNote(self.ask.id, "expired"), "timeout", told)
+        if not lines:
+            return None
+        reply = _read_reply(self.ask, lines)
+        if isinstance(reply, str):
+            return reply
+        if reply.answer == "deny" and reply.problem:
+            return "full"
+        if reply.answer != "deny" and not (is_there() and is_open(connection)):
+            return None
+        return self.tell(self.decide(reply), reply.answer or "unclear", told)
+
+    def tell(
+        self, end: EndNote, outcome: Outcome, connection: sockets.socket | None = None
+    ) -> Outcome:
+        """The same, once the view was told how the question ended: this one, or whichever is."""
+        note = ViewRequest(
+            VERSION, "ended", id=end.id, how=end.how, problem=end.problem, answer=end.answer
+        )
+        with ExitStack() as until_end, suppress(OSError, UnicodeEncodeError):
+            if connection is None and (connection := _connect(self.path)) is not None:
+                until_end.enter_context(connection)
+            if connection is not None:
+                connection.settimeout(_PATIENCE)
+                connection.sendall(_line(note))
+        return outcome
 
 
 def _taken(reply: ViewReply) -> EndNote:
@@ -369,17 +382,18 @@ def _taken(reply: ViewReply) -> EndNote:
     return EndNote(reply.id, reply.answer, answer=reply.answer)
 
 
-def _read_replies(ask: Ask, lines: list[bytes]) -> list[ViewReply]:
-    """The answers that came, if each is one to this question; else none."""
+def _read_reply(ask: Ask, lines: list[bytes]) -> ViewReply | Literal["unclear", "version"]:
+    """The answer that came, if each line is one to this question."""
     try:
+        if any(msgspec.json.decode(line, type=_Versioned).version != VERSION for line in lines):
+            return "version"
         replies = [msgspec.json.decode(line, type=ViewReply) for line in lines]
     except msgspec.DecodeError:
-        return []
+        return "unclear"
     for reply in replies:
-        bound = (reply.version, reply.id, reply.digest) == (VERSION, ask.id, ask.digest)
-        if not bound or reply.answer is None:
-            return []
-    return replies
+        if (reply.id, reply.digest) != (ask.id, ask.digest) or reply.answer is None:
+            return "unclear"
+    return said(replies)
 
 
 def said(replies: Sequence[ViewReply]) -> ViewReply:

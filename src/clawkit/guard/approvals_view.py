@@ -51,7 +51,7 @@ from clawkit.guard.policy.call import Call
 from clawkit.system.files import make_private
 from clawkit.system.locks import try_lock
 from clawkit.system.peer_process import PeerProcess
-from clawkit.system.watchdog import is_stopped, running_guards
+from clawkit.system.watchdog import has_ended, is_stopped, running_guards
 
 CAPACITY = 100
 ROOM = 8 * 1024 * 1024
@@ -194,6 +194,10 @@ class _Connection:
         self.opened = time.monotonic()
         self.ask = ""
 
+    @property
+    def process(self) -> int:
+        return self._peer.pid
+
     def send(self, reply: ViewReply, *, last: bool = True) -> None:
         """Send a reply. After the last one the listening thread closes it, as when that fails."""
         with suppress(OSError):  # the other end has hung up
@@ -225,21 +229,9 @@ class _Question:
         """Whether an answer can still be given: the first, or a no after one that allows."""
         return not self.given or (answer == "deny" and said(self.given).answer != "deny")
 
-    def asked_again(
-        self, ask: Ask, connection: _Connection, brought: tuple[ViewReply, ...]
-    ) -> None:
-        """Send what counts of what was answered before, here or in what the proxy brings.
-
-        A rule is only in what it brings: without that, nobody knows what the person has read.
-        """
-        self.ask, self.connection = ask, connection
-        known = {given.answer for given in self.given}
-        has = [given.answer for given in brought]
-        ours = [one for one in self.given if one.answer not in has]
-        self.given = [*brought, *(one for one in ours if one.rule or one.answer != "always")]
-        # Of a yes that it did not know, it does not know either whether a no came after it.
-        if self.given and said(self.given).answer not in {*known, "deny"}:
-            self.given = []
+    def asked_by(self, connection: _Connection) -> None:
+        """Its proxy asks, or asks again: what was answered meanwhile is sent to it."""
+        self.connection = connection
         if self.given:
             self.send(said(self.given))
 
@@ -275,13 +267,14 @@ class ApprovalsView:
     ) -> None:
         """`expected` are the questions that waited in a view before: their proxies ask again.
 
-        `given` are the answers to them that no proxy has said to count.
+        `given` are the answers to them that no proxy has said to count. Only a no outlives the
+        window in which it was given: whether one came after a yes, nobody here may know.
         """
         self._path = path
         self._capacity = capacity
-        sent = list(given)
+        denied = [one for one in given if one.answer == "deny"]
         self._questions = {
-            ask.id: _Question(ask, (one for one in sent if one.id == ask.id)) for ask in expected
+            ask.id: _Question(ask, (one for one in denied if one.id == ask.id)) for ask in expected
         }
         self._answering: list[_Answering] = []
         self._ended: deque[Ended] = deque(maxlen=_ENDED)
@@ -467,6 +460,8 @@ class ApprovalsView:
         for one in missing:
             if is_stopped(one.ask.guard):
                 one.missing_since = now
+            elif has_ended(one.ask.guard):
+                self._finish(one.ask.id, "unknown")
             elif now - one.missing_since > _RETURN:
                 self._finish(one.ask.id, _lapsed(one.ask, "elsewhere"))
 
@@ -529,7 +524,9 @@ class ApprovalsView:
             asks = request.kind == "ask"
             connection.send(ViewReply(VERSION, problem=GUARDED_ASKS if asks else GUARDED))
         elif request.kind == "ask" and request.ask is not None:
-            self._take(request.ask, connection, request.given)
+            self._take(replace(request.ask, guard=connection.process), connection)
+        elif request.kind == "ended":
+            self._end_expected(request)
         elif request.kind == "answer" and request.answer is not None:
             self._answer_for(connection, request, request.answer)
         elif request.kind == "pending":
@@ -538,7 +535,14 @@ class ApprovalsView:
         else:
             connection.send(ViewReply(VERSION, problem=f"incomplete: {request.kind}"))
 
-    def _take(self, ask: Ask, connection: _Connection, given: tuple[ViewReply, ...]) -> None:
+    def _end_expected(self, request: ViewRequest) -> None:
+        """A proxy says what became of a question that it has not put to this view yet."""
+        question = self._questions.get(request.id)
+        if question is not None and question.connection is None:
+            how = request.how or "elsewhere"
+            self._finish(request.id, how, request.problem, request.answer)
+
+    def _take(self, ask: Ask, connection: _Connection) -> None:
         with self._changing:
             if self._closing:
                 return  # whoever is the next view is asked
@@ -547,11 +551,12 @@ class ApprovalsView:
             waiting = sum(1 for one in self._questions.values() if one.connection is not None)
             others = sum(one.size for one in self._questions.values() if one is not known)
             full = waiting >= self._capacity or others + question.size > ROOM
-            if not full and ask.id and question.connection is None:
+            is_same = question.ask.digest == ask.digest and question.connection is None
+            if not full and ask.id and is_same:
                 connection.ask = ask.id
                 connection.received.clear()
                 self._questions[ask.id] = question
-                question.asked_again(ask, connection, given)
+                question.asked_by(connection)
                 return
         if full:
             problem = f"as many questions wait as can: {waiting}"

@@ -50,6 +50,7 @@ Answer = Literal[
     "closed",
     "full",
     "unclear",
+    "version",
     "guarded",
     "elsewhere",
 ]

@@ -74,7 +74,7 @@ def overview(project: Path) -> GuardStatus:
     scope = SearchScope(project=project)
     standings, unknown = _tried(lambda: status(scope), StatusReport((), ()))
     pins, problems = _tried(lambda: pinned_servers(locations.pins_directory()), ())
-    asks = pending(locations.approvals_socket())
+    asks, unasked = _tried(lambda: pending(locations.approvals_socket()), None)
     directory = locations.audit_directory()
     log_bytes, unusable = _tried(lambda: _size_of_log(directory), -1)
     # A ledger that cannot be read is among the problems already.
@@ -87,7 +87,7 @@ def overview(project: Path) -> GuardStatus:
         pending=None if asks is None else len(asks),
         log_directory=str(directory),
         log_bytes=log_bytes,
-        problems=(*unknown, *standings.problems, *problems, *unusable),
+        problems=(*unknown, *standings.problems, *problems, *unasked, *unusable),
     )
 
 

@@ -25,8 +25,9 @@ class PeerProcess:
     def __init__(self, end: socket.socket) -> None:
         """To be made as soon as there is a connection: from then on no other process is it."""
         self._end = end
-        self._pid, self._user = _credentials(end)
-        self._start = start_of(self._pid)
+        self.pid, self._user = _credentials(end)
+        """Its number here; 0 where the system does not say, as of other namespaces."""
+        self._start = start_of(self.pid)
 
     def is_same_user(self) -> bool:
         """Whether it runs as this user, or the system does not say."""
@@ -35,16 +36,16 @@ class PeerProcess:
     def is_guarded(self, guards: Container[int] = ()) -> bool:
         """Whether it is a guarded server or of one; one that is gone may have been."""
         # The number was its own while it was looked up if it is so afterwards.
-        return is_guarded(self._pid, guards) or not self._is_there()
+        return is_guarded(self.pid, guards) or not self._is_there()
 
     def _is_there(self) -> bool:
-        if not self._pid:
+        if not self.pid:
             return True  # the system does not say who it is
         try:
             process = self._end.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD)
         except OSError as error:
             is_old = error.errno == errno.ENOPROTOOPT
-            return is_old and start_of(self._pid) == self._start != 0
+            return is_old and start_of(self.pid) == self._start != 0
         try:
             ended = select.poll()
             ended.register(process, select.POLLIN)

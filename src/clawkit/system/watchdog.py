@@ -137,6 +137,12 @@ def is_stopped(pid: int) -> bool:
     return _stat(pid)[_STATE] in ("T", "t")
 
 
+def has_ended(pid: int) -> bool:
+    """Whether a process is gone; False where it cannot be known."""
+    known = pid > 0 and _is_there(os.getpid())
+    return known and (not _is_there(pid) or _stat(pid)[_STATE] in ("Z", "X"))
+
+
 def _stat(pid: int) -> list[str]:
     """What the system says of a process after its name; zeros where it cannot be known."""
     try:
