@@ -9,8 +9,9 @@ from typing import Any, Literal
 import pytest
 
 from clawkit.errors import PolicyError
+from clawkit.guard.approval_answers import check_rule, rule_of
 from clawkit.guard.approvals import answer_pending
-from clawkit.guard.approvals_view import ApprovalsView, check_rule, rule_of
+from clawkit.guard.approvals_view import ApprovalsView
 from clawkit.guard.authoring.edit import folder_rule, tool_rule
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.parser import read_policy

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from clawkit.errors import PolicyError
+from clawkit.guard.approval_answers import rule_of
 from clawkit.guard.approvals import Answer, Ask
-from clawkit.guard.approvals_view import ApprovalsView, SharedView, rule_of
+from clawkit.guard.approvals_view import ApprovalsView, SharedView
 from clawkit.guard.locations import approvals_socket
 from clawkit.settings import settings
 from tests.claw import claw

@@ -15,6 +15,7 @@ from threading import Thread
 import pytest
 
 from clawkit.guard import approvals_view
+from clawkit.guard.approval_answers import in_words
 from clawkit.guard.approvals import Answer, look, pending
 from clawkit.guard.approvals_view import SharedView
 from tests.claw import claw
@@ -91,9 +92,7 @@ def test_an_answer_for_which_its_guard_wakes_too_late_allows_nothing(
             giving.start()
             until(window.ended)
             giving.join()
-            assert "its guard has not said what became of it" in approvals_view.in_words(
-                window.ended()[0]
-            )
+            assert "its guard has not said what became of it" in in_words(window.ended()[0])
         reply = guard.receive()
         assert "in time" in reply.get("error", {}).get("message", ""), reply
         assert deletions(guard) == 0

@@ -574,7 +574,7 @@ def _given(reply: ViewReply, ask: Ask) -> GivenAnswer:
     answer: Answer = reply.answer or "unclear"
     rule = ""
     if answer == "always":
-        from clawkit.guard.approvals_view import is_rule_of
+        from clawkit.guard.approval_answers import is_rule_of
 
         rule = reply.rule if is_rule_of(reply.rule, ask) else ""
     return GivenAnswer(answer, reply.source, rule)

@@ -134,7 +134,7 @@ def _alone_at_terminal() -> Generator[None]:
 
 
 def _print_asks(asks: list[Ask]) -> None:
-    from clawkit.guard.approvals_view import is_whole
+    from clawkit.guard.approval_answers import is_whole
     from clawkit.guard.call_display import call_lines
     from clawkit.text.normalization import visible
 

@@ -18,12 +18,10 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 
 from clawkit.cli.commands import on_termination
 from clawkit.errors import PolicyError
-from clawkit.guard.approvals import Answer, Ask
-from clawkit.guard.approvals_view import (
+from clawkit.guard.approval_answers import (
     BY_SERVER,
     EACH_CALL,
     Scope,
-    View,
     check_rule,
     in_words,
     is_whole,
@@ -35,6 +33,8 @@ from clawkit.guard.approvals_view import (
     unconfirmed,
     wider_answers,
 )
+from clawkit.guard.approvals import Answer, Ask
+from clawkit.guard.approvals_view import View
 from clawkit.guard.call_display import (
     REORDERED,
     call_lines,

@@ -19,14 +19,12 @@ from clawkit.console.file_changes import (
     stamp_of_file,
 )
 from clawkit.errors import PolicyError
-from clawkit.guard.approvals import Answer, Ask
-from clawkit.guard.approvals_view import (
+from clawkit.guard.approval_answers import (
     BY_SERVER,
     EACH_CALL,
     ENDS,
     Ended,
     Scope,
-    SharedView,
     check_rule,
     in_words,
     is_whole,
@@ -38,6 +36,8 @@ from clawkit.guard.approvals_view import (
     unconfirmed,
     wider_answers,
 )
+from clawkit.guard.approvals import Answer, Ask
+from clawkit.guard.approvals_view import SharedView
 from clawkit.guard.authoring.edit import rule_text
 from clawkit.guard.call_display import call_lines, spelled
 from clawkit.guard.locations import approvals_socket
