@@ -159,7 +159,7 @@ def look_again(
     leads = tells & (mentioned(nodes, introduced) > 0)
     said = best.created, best.seq
     later = np.array([(node.created, node.seq) > said for node in nodes], np.float32)
-    leads |= tells & (later > 0) & _ends(best, nodes, question)
+    leads |= tells & _ends(best, nodes, later > 0, question)
     near = tells * _nearness(best, nodes, vectors)
     gain = _INTRODUCED * leads + near * (_NEAR + _LATER * later)
     scores = np.array([hit.score for hit in hits]) + found.far_behind * gain
@@ -184,20 +184,19 @@ def look_again(
     return told, _replaced(nodes[newer or 0], nodes, vectors)
 
 
-def _ends(best: Node, nodes: Sequence[Node], question: RecallQuestion) -> Bools:
-    """Which of these may end what the best tells: they say that something has changed, and share a
-    word with it that was not asked for, no name: "I drive a Jazz", "I sold the Jazz".
+def _ends(best: Node, nodes: Sequence[Node], later: Bools, question: RecallQuestion) -> Bools:
+    """Which of the later ones may end what the best tells: they say that something has changed, and
+    share a word with it that was not asked for, no name: "I drive a Jazz", "I sold the Jazz".
     """
-    usual = {*question.telling_words.values(), *terms(" ".join(question.people.names))}
-    own = {*telling_words(best.scene.action).values()} - usual
-    return np.array(
-        [
-            at < _REPLACING
-            and says_change(node.scene.action)
-            and not own.isdisjoint(telling_words(node.scene.action).values())
-            for at, node in enumerate(nodes)
-        ]
-    )
+    ends = np.zeros(len(nodes), bool)
+    looked_at = enumerate(nodes[:_REPLACING])
+    changed = [at for at, node in looked_at if later[at] and says_change(node.scene.action)]
+    if changed:
+        usual = {*question.telling_words.values(), *terms(" ".join(question.people.names))}
+        own = {*telling_words(best.scene.action).values()} - usual
+        said = [{*telling_words(nodes[at].scene.action).values()} for at in changed]
+        ends[changed] = [not own.isdisjoint(words) for words in said]
+    return ends
 
 
 def _replacing(nodes: Sequence[Node], near: Floats) -> int | None:

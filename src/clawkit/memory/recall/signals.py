@@ -312,12 +312,12 @@ def wants_done(text: str) -> bool:
 
 def says_change(text: str) -> bool:
     """Whether it says that something is otherwise than it was."""
-    return _CHANGES.search(text) is not None
+    return _CHANGES.search(text.lower()) is not None
 
 
 def says_cancelled(text: str) -> bool:
     """Whether it says that something does not take place."""
-    return _CANCELS.search(text) is not None
+    return _CANCELS.search(text.lower()) is not None
 
 
 def is_sum(text: str) -> bool:
@@ -340,4 +340,4 @@ def _lengths(nodes: Sequence[Node]) -> Floats:
 def _tells(nodes: Sequence[Node], is_asked: bool, told: re.Pattern[str]) -> Floats:
     if not is_asked:
         return np.zeros(len(nodes), np.float32)
-    return np.array([bool(told.search(node.scene.action)) for node in nodes], np.float32)
+    return np.array([bool(told.search(node.scene.action.lower())) for node in nodes], np.float32)
