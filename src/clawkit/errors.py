@@ -330,3 +330,8 @@ class UnsupportedVersionError(ProtocolError):
 
 
 ClawError.ToolExecution = ToolExecutionError
+
+
+UNREADABLE_JSON = (ValueError, RecursionError)
+"""What reading JSON of others raises: a `msgspec.DecodeError`, which is a ValueError as are bytes
+that are no UTF-8, or that it is nested too deeply."""

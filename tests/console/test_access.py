@@ -31,7 +31,13 @@ class Asking:
             connection.putrequest(method, path, skip_host=True)
             for name, value in {"host": f"localhost:{self._port}", **named}.items():
                 connection.putheader(name, value)
-            data = b"" if body is None else json.dumps(body).encode()
+            data = (
+                b""
+                if body is None
+                else body
+                if isinstance(body, bytes)
+                else json.dumps(body).encode()
+            )
             connection.putheader("content-length", str(len(data)))
             connection.endheaders(data)
             response = connection.getresponse()
@@ -165,6 +171,8 @@ def test_a_body_that_is_too_large_or_is_no_json_is_refused(
     status, said, _ = asking.ask("POST", "/api/policy/try", "x" * 5_000_000, **session)
     assert (status, "at most" in said["error"]) == (413, True)
     status, said, _ = asking.ask("POST", "/api/policy/try", ["call"], **session)
+    assert (status, "cannot be read" in said["error"]) == (400, True)
+    status, said, _ = asking.ask("POST", "/api/policy/try", b'{"call":"\xff"}', **session)
     assert (status, "cannot be read" in said["error"]) == (400, True)
 
 

@@ -354,7 +354,7 @@ def test_an_answer_that_is_not_to_this_question_is_none(
         assert ask_view(socket, ask) == "unclear"
 
 
-@pytest.mark.parametrize("reply", [b"once\n", b"[]\n", b"\xff\n"])
+@pytest.mark.parametrize("reply", [b"once\n", b"[]\n", b"\xff\n", b'{"version":7,"id":"\xff"}\n'])
 def test_a_reply_that_cannot_be_read_is_no_answer(socket: Path, reply: bytes) -> None:
     with impostor(socket, reply):
         assert ask_view(socket, question()) == "unclear"
@@ -370,6 +370,7 @@ def test_a_reply_that_does_not_come_whole_is_no_answer(socket: Path, reply: byte
     "sent",
     [
         pytest.param(b"hello\n", id="no JSON"),
+        pytest.param(b'{"version":%d,"kind":"pending","id":"\xff"}\n' % VERSION, id="no UTF-8"),
         pytest.param(b"[" * 100_000 + b"\n", id="deep"),
         pytest.param(b"x" * (LONGEST_REQUEST + 1), id="too long"),
         pytest.param(b'{"version":%d,"kind":"ask"}\n' % VERSION, id="incomplete"),

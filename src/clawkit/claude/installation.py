@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from clawkit.errors import CliNotFoundError, CliVersionError
+from clawkit.errors import UNREADABLE_JSON, CliNotFoundError, CliVersionError
 from clawkit.system.processes import KILL, send_signal
 
 _OLDEST = (2, 1, 0)
@@ -91,7 +91,7 @@ async def is_logged_in(cli: str, environment: Mapping[str, str]) -> bool:
     said = await _output(cli, "auth", "status", "--json", environment=environment)
     try:
         status = msgspec.json.decode(said, type=_LoginStatus)
-    except msgspec.DecodeError:  # an older CLI, which has no such command
+    except UNREADABLE_JSON:  # an older CLI, which has no such command
         return False
     return status.loggedIn and status.authMethod != "api_key"
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from clawkit.errors import CliGarbageError
+from clawkit.errors import UNREADABLE_JSON, CliGarbageError
 from clawkit.wire.jsonrpc import as_object
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -29,7 +29,7 @@ def read_line(line: bytes) -> dict[str, Any] | None:
     """The message in a line; None for one that never was a message, such as a stray print."""
     try:
         return _decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE_JSON:
         pass
     if not line.lstrip().startswith(b"{"):
         return None

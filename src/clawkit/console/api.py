@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from clawkit.errors import ClawError
+from clawkit.errors import UNREADABLE_JSON, ClawError
 from clawkit.wire.http.endpoint import HttpRefusal, read_body
 from clawkit.wire.http.request_checks import read_headers
 from clawkit.wire.http.response import EVENT_HEADERS
@@ -96,7 +96,7 @@ async def read_json(request: Request, type: type[P], most: int = MAX_BODY) -> P:
     raw = await read_body(read_headers(request.scope["headers"]), request.receive, most)
     try:
         return msgspec.json.decode(raw or b"{}", type=type)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNREADABLE_JSON as error:
         raise ApiError(f"The request cannot be read: {error}") from None
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from clawkit.errors import PolicyError
+from clawkit.errors import UNREADABLE_JSON, PolicyError
 from clawkit.system.locks import try_lock
 from clawkit.system.watchdog import in_guarded_server, running_guards
 
@@ -314,7 +314,7 @@ def _request(path: Path, request: ViewRequest, patience: float = _PATIENCE) -> V
         version = msgspec.json.decode(line, type=_Versioned).version
         if version == VERSION:
             return msgspec.json.decode(line, type=ViewReply)
-    except (OSError, UnicodeEncodeError, msgspec.DecodeError):
+    except (OSError, UnicodeEncodeError, *UNREADABLE_JSON):
         return None
     raise PolicyError(os.fspath(path), 0, _OTHER_VERSION.format(version, VERSION))
 
@@ -388,7 +388,7 @@ def _read_reply(ask: Ask, lines: list[bytes]) -> ViewReply | Literal["unclear", 
         if any(msgspec.json.decode(line, type=_Versioned).version != VERSION for line in lines):
             return "version"
         replies = [msgspec.json.decode(line, type=ViewReply) for line in lines]
-    except msgspec.DecodeError:
+    except UNREADABLE_JSON:
         return "unclear"
     for reply in replies:
         if (reply.id, reply.digest) != (ask.id, ask.digest) or reply.answer is None:

@@ -23,7 +23,7 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
-from clawkit.errors import PolicyError
+from clawkit.errors import UNREADABLE_JSON, PolicyError
 from clawkit.guard.approval_answers import EACH_CALL, Ended, not_counted, said_of
 from clawkit.guard.approvals import (
     ANSWER_SECONDS,
@@ -400,7 +400,7 @@ class ApprovalsView:
     def _serve(self, connection: _Connection) -> None:
         try:
             request = msgspec.json.decode(connection.received, type=ViewRequest)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except UNREADABLE_JSON as error:
             connection.send(ViewReply(VERSION, problem=f"not a request: {error}"))
             return
         if request.version != VERSION:
@@ -510,7 +510,7 @@ def _lapsed(ask: Ask, how: End = "withdrawn") -> End:
 
 def _why_ended(line: bytearray) -> tuple[End | None, str, Answer | None]:
     """Why a proxy no longer asks, if it says so before it hangs up."""
-    with suppress(msgspec.DecodeError, RecursionError):
+    with suppress(*UNREADABLE_JSON):
         request = msgspec.json.decode(line, type=ViewRequest)
         if request.kind == "ended":
             return request.how, request.problem, request.answer

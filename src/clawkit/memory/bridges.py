@@ -25,7 +25,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from clawkit.errors import BeingError, ToolExecutionError, ToolTimeoutError
+from clawkit.errors import UNREADABLE_JSON, BeingError, ToolExecutionError, ToolTimeoutError
 from clawkit.memory.bridge_schemas import BadSchemaError, check_arguments, check_schema
 from clawkit.memory.records import utc
 from clawkit.system.rate_limiter import TokenBucket
@@ -93,7 +93,7 @@ def decode_frame(text: str | bytes) -> Frame:
         raise FrameError(f"a frame may have at most {LONGEST_FRAME} bytes")
     try:
         frame = _decoder.decode(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+    except UNREADABLE_JSON as error:
         raise FrameError(f"this frame cannot be used: {str(error)[:200]}") from None
     if isinstance(frame, Register):
         _check_register(frame)

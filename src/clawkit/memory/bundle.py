@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 from msgspec import Struct
 
-from clawkit.errors import BeingError
+from clawkit.errors import UNREADABLE_JSON, BeingError
 from clawkit.memory.people import NAMES
 from clawkit.memory.recall.index_text import words_of_node
 from clawkit.memory.records import (
@@ -220,7 +220,7 @@ class _Checker:
             found = _decode(data)
         except RecursionError:  # what it says differs from Python to Python
             raise self.wrong(number, "this is no line of a bundle: nested too deeply") from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except ValueError as error:
             raise self.wrong(number, f"this is no line of a bundle: {error}") from None
         if isinstance(found, HeaderLine):
             raise self.wrong(number, "a second bundle begins here: give one file for each")
@@ -230,7 +230,7 @@ class _Checker:
         """The first line; the version is looked at before anything that depends on it."""
         try:
             header = msgspec.json.decode(data, type=HeaderLine)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except UNREADABLE_JSON:
             raise self.wrong(1, "a bundle begins otherwise: this is none") from None
         if header.format != FORMAT:
             raise self.wrong(1, f"this is not a bundle of memories but {header.format!r}")
@@ -305,7 +305,7 @@ class _Checker:
         if line.name == NAMES:
             try:
                 msgspec.json.decode(line.value, type=list[str])
-            except msgspec.DecodeError:
+            except UNREADABLE_JSON:
                 raise self.wrong(number, "the names of people are no list of texts") from None
 
     def _check_unique(self, number: int, key: str | int) -> None:

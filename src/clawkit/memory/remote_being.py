@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import httpx2
 import msgspec
 
-from clawkit.errors import BeingError
+from clawkit.errors import UNREADABLE_JSON, BeingError
 from clawkit.memory.details import META_DETAILS, DetailsRequest
 from clawkit.memory.tokens import META_CONVERSATION
 from clawkit.system.addresses import trusted
@@ -79,7 +79,7 @@ class RemoteBeing:
         try:
             told = result.meta.get(META_DETAILS)
             return text, msgspec.json.decode(told, type=records) if told is not None else None
-        except msgspec.DecodeError:  # of another version
+        except UNREADABLE_JSON:  # of another version
             return text, None
 
     def _called(
@@ -123,7 +123,7 @@ def _read(response: httpx2.Response) -> _RpcReply:
         data = next((found for found in reversed(events) if found), b"")
     try:
         return msgspec.json.decode(data, type=_RpcReply)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE_JSON:
         return _RpcReply()
 
 

@@ -9,6 +9,8 @@ from typing import Any, cast
 
 import msgspec
 
+from clawkit.errors import UNREADABLE_JSON
+
 Json = dict[str, Any]
 
 DEEPEST = 100
@@ -28,7 +30,7 @@ def decoded(data: bytes, *, keep_surrogates: bool = False) -> Any:
     """
     try:
         value: Any = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE_JSON as error:
         value = _repaired(data, str(error), keep_surrogates)
     if data.count(b"[") + data.count(b"{") > DEEPEST and _is_deep(value):
         raise ValueError(f"more than {DEEPEST} levels")

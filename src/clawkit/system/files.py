@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from clawkit.errors import HostError
+from clawkit.errors import UNREADABLE_JSON, HostError
 
 
 def make_private(directory: Path) -> None:
@@ -78,7 +78,7 @@ def read_records(path: Path, kind: type[Records], advice: str) -> Records | tupl
         return ()
     except OSError as error:
         raise HostError(f"{path}: cannot be read: {error.strerror}") from None
-    except msgspec.DecodeError as error:
+    except UNREADABLE_JSON as error:
         raise HostError(f"{path}: is damaged ({error}). {advice}") from None
 
 

@@ -296,13 +296,17 @@ def test_verify_remembers_for_good_that_a_head_was_missing(directory: Path) -> N
     assert "nobody can tell what followed record 3" in claw_log().stdout
 
 
-def test_verify_says_where_a_log_is_broken(directory: Path) -> None:
+@pytest.mark.parametrize(
+    ("now", "why"), [(b'{"n":3}', "record 3 was changed"), (b'{"n":"\xff"}', "")]
+)
+def test_verify_says_where_a_log_is_broken(directory: Path, now: bytes, why: str) -> None:
     write_many(directory, 5)
     live = directory / "audit.jsonl"
-    live.write_bytes(live.read_bytes().replace(b'{"n":2}', b'{"n":3}'))
+    live.write_bytes(live.read_bytes().replace(b'{"n":2}', now))
+    assert claw_log().stderr == ""
     done = claw_log("verify")
     assert done.returncode == 1
-    assert f"The log is broken: {live}, line 3: record 3 was changed" in done.stdout
+    assert f"The log is broken: {live}, line 3: {why}" in done.stdout
     assert "Before that, 2 of its records are as the guard wrote them" in done.stdout
     done = claw_log("verify", "--json")
     assert done.returncode == 1

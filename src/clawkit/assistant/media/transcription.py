@@ -22,7 +22,7 @@ from clawkit.assistant.media.call_folder import CallFolder
 from clawkit.assistant.media.file_names import with_suffix
 from clawkit.assistant.media.helper_process import HelperProcess
 from clawkit.assistant.redaction import redact
-from clawkit.errors import ClawError, MediaError
+from clawkit.errors import UNREADABLE_JSON, ClawError, MediaError
 from clawkit.system.addresses import check_address, trusted
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ class _Service(ABC):
             raise MediaError(item, f"{self.name} answered {answer.status_code}: {said}")
         try:
             return self._text_in(answer)
-        except (msgspec.DecodeError, LookupError, TypeError, AttributeError):
+        except (LookupError, TypeError, AttributeError, *UNREADABLE_JSON):
             problem = f"the answer of {self.name} is not what its interface promises"
             raise MediaError(item, problem) from None
 

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
+from clawkit.errors import UNREADABLE_JSON
 from clawkit.settings import settings
 from clawkit.version import __version__
 
@@ -82,7 +83,7 @@ class _Kept(msgspec.Struct, frozen=True):
 def command_tree() -> CommandSpec:
     """All commands, from the file if that is still true."""
     file = settings().data / "completion.json"
-    with suppress(OSError, msgspec.DecodeError, msgspec.ValidationError):
+    with suppress(OSError, *UNREADABLE_JSON):
         kept = msgspec.json.decode(file.read_bytes(), type=_Kept)
         if kept.version == __version__ and file.stat().st_mtime >= _newest_command():
             return kept.commands

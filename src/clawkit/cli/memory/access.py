@@ -17,6 +17,7 @@ from clawkit.assistant.api_keys import Keys
 from clawkit.assistant.memory.place import MemoryPlace, opened
 from clawkit.cli.being.options import ProgressLine, make_few_vectors, missing_vectors
 from clawkit.cli.commands import CommandFailure
+from clawkit.errors import UNREADABLE_JSON
 from clawkit.memory.details import DetailsRequest, FoundMemories
 from clawkit.memory.tokens import Caller
 from clawkit.text.normalization import visible
@@ -255,7 +256,7 @@ def _decoded(answer: str) -> dict[str, Any]:
     """What a Being elsewhere answers; nothing where it is another kind of server."""
     try:
         return msgspec.json.decode(answer, type=dict[str, Any])
-    except msgspec.DecodeError:
+    except UNREADABLE_JSON:
         return {}
 
 

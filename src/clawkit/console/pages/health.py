@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from clawkit.console.api import ApiError, ConsolePage, get, post
+from clawkit.errors import UNREADABLE_JSON
 
 _PATIENCE = 300.0
 _COMMAND = (sys.executable, "-m", "clawkit", "doctor", "--json")
@@ -80,6 +81,6 @@ class Doctor:
                 raise ApiError(f"`claw doctor` took longer than {_PATIENCE:g} s", 504) from None
         try:
             return msgspec.json.decode(done.stdout, type=Diagnosis)
-        except msgspec.DecodeError:
+        except UNREADABLE_JSON:
             said = done.stderr.decode(errors="replace")[-_LAST_LINES:].strip()
             raise ApiError(f"`claw doctor` failed: {said or done.returncode}", 500) from None

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from clawkit.errors import AuditError
+from clawkit.errors import UNREADABLE_JSON, AuditError
 from clawkit.guard.audit.file_format import LIVE, LogFile, lines, snapshot
 from clawkit.guard.audit.record import AuditEntry
 
@@ -224,7 +224,7 @@ def _entry(line: bytes) -> AuditEntry | None:
         return None
     try:
         return _decode(line)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE_JSON:
         return None
 
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from clawkit.errors import AuditError
+from clawkit.errors import UNREADABLE_JSON, AuditError
 from clawkit.guard.authoring.fixtures import NAMELESS
 from clawkit.guard.authoring.sample_calls import rule_matches
 from clawkit.guard.policy.call import Call
@@ -117,7 +117,7 @@ def _entry(line: bytes) -> dict[str, Any] | None:
     """A record, if the line is one: the last one may be half written."""
     try:
         return msgspec.json.decode(line, type=dict[str, Any])
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except UNREADABLE_JSON:
         return None
 
 

@@ -26,7 +26,7 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from clawkit.errors import LoginError, SettingsError
+from clawkit.errors import UNREADABLE_JSON, LoginError, SettingsError
 from clawkit.guard import locations
 from clawkit.guard.http.client_request import (
     RELAY,
@@ -404,7 +404,7 @@ def _those(offered: tuple[str, ...] | None, usable: tuple[str, ...]) -> list[str
 def _object(body: bytes) -> dict[str, Any] | None:
     try:
         found: object = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE_JSON:
         return None
     return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 

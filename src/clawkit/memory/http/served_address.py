@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from clawkit.errors import UNREADABLE_JSON
 from clawkit.settings import settings
 from clawkit.system.addresses import trusted
 from clawkit.system.files import make_private, write_whole
@@ -55,7 +56,7 @@ def noted(address: ServedAddress) -> Generator[None]:
 def served_url(store: str) -> str:
     """The address of a server that answers for this store now; empty if none does."""
     for file in sorted(_folder().glob("*.json")):
-        with suppress(OSError, msgspec.DecodeError, msgspec.ValidationError):
+        with suppress(OSError, *UNREADABLE_JSON):
             found = msgspec.json.decode(file.read_bytes(), type=ServedAddress)
             if found.store == store and _is_alive(file) and _answers(found.local):
                 return found.url

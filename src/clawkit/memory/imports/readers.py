@@ -23,7 +23,7 @@ from typing import Any, Literal, cast, get_args
 import msgspec
 from msgspec import Struct
 
-from clawkit.errors import BeingError
+from clawkit.errors import UNREADABLE_JSON, BeingError
 from clawkit.memory.bundle import FORMAT
 from clawkit.memory.records import Scene, utc
 from clawkit.text.calendar import resolved_on
@@ -130,7 +130,7 @@ def _first_object(file: Path) -> dict[str, Any]:
             continue
         try:
             return msgspec.json.decode(line, type=dict[str, Any])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except UNREADABLE_JSON:
             return {}
     return {}
 
@@ -184,7 +184,7 @@ class _JsonLines(_SourceFile):
                 yield number, _decode(line)
             except RecursionError:  # what it says differs from Python to Python
                 self.wrong(number, "this is no JSON object: nested too deeply")
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except ValueError as error:
                 self.wrong(number, f"this is no JSON object: {error}")
 
 
