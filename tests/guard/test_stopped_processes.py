@@ -274,6 +274,28 @@ def test_a_no_that_its_guard_finds_in_a_window_that_is_gone_ends_the_question_in
 
 
 @pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("denied_first", [True, False])
+def test_an_answer_to_all_calls_of_a_tool_leaves_a_no_to_one_of_them(
+    socket: Path, guard: Guarded, *, denied_first: bool
+) -> None:
+    """Both reach the guard at once when it goes on."""
+    with SharedView(socket) as window:
+        for id, path in ((1, "/work/a"), (2, "/work/b"), (3, "/work/c")):
+            send(guard, id, path)
+            until(lambda id=id: len(window.asks()) == id)
+        allowed, denied, _ = (ask.id for ask in window.asks())
+        said: list[tuple[str, Answer]] = [(denied, "deny"), (allowed, "tool")]
+        with stopped(guard.process.pid):
+            for id, answer in said if denied_first else reversed(said):
+                assert not window.answer(id, answer)
+        replies = {reply["id"]: reply for reply in (guard.receive() for _ in range(3))}
+        assert "a person said no" in replies[2]["error"]["message"]
+        assert replies[1]["result"]
+        assert replies[3]["result"]
+        assert deletions(guard) == 2
+
+
+@pytest.mark.usefixtures("hurried")
 def test_a_no_outlives_the_window_in_which_it_was_said(socket: Path, guard: Guarded) -> None:
     with terminal(*COMMAND) as first, terminal(*COMMAND) as second, SharedView(socket) as last:
         first.shows("nothing waiting")

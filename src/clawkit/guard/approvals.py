@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
@@ -168,8 +169,8 @@ def ask_view(
         connection = _connect(path, to_ask=True)
         if connection is not None:
             asked = True
-            with connection:
-                outcome = asking.ask_at(connection, place)
+            with _Line(connection) as line:
+                outcome = asking.ask_at(line, place)
             if outcome is not None:
                 return outcome
         elif not has_window(path):
@@ -319,6 +320,48 @@ def _request(path: Path, request: ViewRequest, patience: float = _PATIENCE) -> V
     raise PolicyError(os.fspath(path), 0, _OTHER_VERSION.format(version, VERSION))
 
 
+class _Line:
+    """A connection to a view. Whether an answer has come is known before that is read and weighed:
+    until then no other answer decides about its question.
+    """
+
+    def __init__(self, end: sockets.socket) -> None:
+        self.end = end
+        self._heard = False
+        self._closing = threading.Lock()
+
+    def __enter__(self) -> _Line:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._closing:
+            self.end.close()
+
+    def has_answer(self) -> bool:
+        """Whether something has come, be it that the view is gone."""
+        with self._closing:
+            return self.end.fileno() >= 0 and (self._heard or self._comes(0))
+
+    def receive(self, seconds: float) -> bytes | None:
+        """All that has come; nothing at the end, and None when nothing came in so many seconds."""
+        if not self._comes(seconds):
+            return None
+        received = bytearray()
+        with self._closing, suppress(BlockingIOError):
+            self._heard = True
+            self.end.setblocking(False)
+            while part := self.end.recv(64 * 1024):
+                received += part
+        return bytes(received)
+
+    def _comes(self, seconds: float) -> bool:
+        import select
+
+        coming = select.poll()
+        coming.register(self.end, select.POLLIN)
+        return bool(coming.poll(1000 * seconds))
+
+
 class _Asking(msgspec.Struct, frozen=True):
     """A question on its way to a view, and to the next one if that goes."""
 
@@ -327,7 +370,7 @@ class _Asking(msgspec.Struct, frozen=True):
     wait: Wait | None
     decide: Decide
 
-    def ask_at(self, connection: sockets.socket, place: tuple[int, int] | None) -> Outcome | None:
+    def ask_at(self, view: _Line, place: tuple[int, int] | None) -> Outcome | None:
         """What comes back to the question; None when the view goes before a no of it came."""
 
         def is_there() -> bool:
@@ -339,12 +382,14 @@ class _Asking(msgspec.Struct, frozen=True):
             return "unclear"
         if len(line) > LONGEST_REQUEST:
             return "unclear"
+        if self.wait is not None:
+            self.wait.has_answer = view.has_answer
         try:
-            connection.sendall(line)
-            lines = _read_lines(connection, self.ask.deadline, self.wait, is_there)
+            view.end.sendall(line)
+            lines = _read_lines(view, self.ask.deadline, self.wait, is_there)
         except OSError:
             return None
-        told = connection if is_there() else None
+        told = view.end if is_there() else None
         if self.wait is not None and self.wait.is_set():
             return self.tell(EndNote(self.ask.id, self.wait.why), "withdrawn", told)
         # A process that was stopped in between finds an answer for which it is too late.
@@ -357,7 +402,7 @@ class _Asking(msgspec.Struct, frozen=True):
             return reply
         if reply.answer == "deny" and reply.problem:
             return "full"
-        if reply.answer != "deny" and not (is_there() and is_open(connection)):
+        if reply.answer != "deny" and not (is_there() and is_open(view.end)):
             return None
         return self.tell(self.decide(reply), reply.answer or "unclear", told)
 
@@ -419,12 +464,12 @@ def _line(request: ViewRequest) -> bytes:
 
 def _read_line(connection: sockets.socket, deadline: float) -> bytes:
     """One line; empty when it did not come whole and in time."""
-    lines = _read_lines(connection, deadline, None, lambda: True)
+    lines = _read_lines(_Line(connection), deadline, None, lambda: True)
     return lines[0] if lines else b""
 
 
 def _read_lines(
-    connection: sockets.socket, deadline: float, wait: Wait | None, is_there: Callable[[], bool]
+    view: _Line, deadline: float, wait: Wait | None, is_there: Callable[[], bool]
 ) -> list[bytes]:
     """All lines that have come once one has; none when it did not come whole, in time, and wanted.
 
@@ -435,7 +480,7 @@ def _read_lines(
         left = deadline - time.time()
         if left <= 0:
             break
-        part = _received(connection, min(left, _TICK))
+        part = view.receive(min(left, _TICK))
         if part is None:
             if not is_there():
                 break
@@ -446,17 +491,3 @@ def _read_lines(
         if not part:
             break
     return []
-
-
-def _received(connection: sockets.socket, seconds: float) -> bytes | None:
-    """All that has come; nothing at the end, and None when nothing came in so many seconds."""
-    connection.settimeout(seconds)
-    try:
-        received = bytearray(connection.recv(64 * 1024))
-    except TimeoutError:
-        return None
-    connection.setblocking(False)
-    with suppress(BlockingIOError):
-        while received and (more := connection.recv(64 * 1024)):
-            received += more
-    return bytes(received)

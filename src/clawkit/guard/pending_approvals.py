@@ -112,6 +112,8 @@ class Wait(threading.Event):
     def __init__(self) -> None:
         super().__init__()
         self.why: Literal["expired", "withdrawn", "form", "covered", "allowed"] = "withdrawn"
+        self.has_answer: Callable[[], bool] = bool
+        """Whether a person's answer to this very question has come, and is yet to be weighed."""
 
     def end(self, answer: Answer) -> None:
         self.why = _WHY_ENDED.get(answer, "form")
@@ -183,6 +185,10 @@ class HeldMessage(Struct, frozen=True):
     """Whether it is the server that wants something of the client."""
     covered: Callable[[], Literal["", "before", "policy"]]
     """Whether it is allowed by now: by another answer, or by the policy."""
+
+    def allowed_by_now(self) -> Literal["", "before", "policy"]:
+        """The same, unless the person has answered this very question meanwhile: that counts."""
+        return "" if self.cancelled.has_answer() else self.covered()
 
 
 class ApprovalTicket(Struct, frozen=True):
@@ -317,7 +323,7 @@ class PendingApprovals:
     def release_covered(self) -> None:
         """A person has allowed more than one call: let those go on that it covers."""
         for token, held in list(self._held.items()):
-            if held.covered():
+            if held.allowed_by_now():
                 self.deliver_answer(token, GivenAnswer("before"))
 
     def answered_in_form(self, token: object, result: object) -> Passage | None:
@@ -416,7 +422,7 @@ class PendingApprovals:
                 held = self._held.get(token)
                 if held is None or time.monotonic() >= end:
                     return
-                if covered := held.covered():
+                if covered := held.allowed_by_now():
                     self.deliver_answer(token, GivenAnswer(covered))
         finally:
             self.deliver_answer(token, GivenAnswer("timeout"))
