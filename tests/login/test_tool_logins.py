@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -189,6 +191,37 @@ LISTEN = {
     },
 }
 LISTEN_HEADERS = {"mcp-protocol-version": MODERN, "mcp-method": "subscriptions/listen"}
+
+
+def test_a_slow_call_of_somebody_who_was_removed_ends(
+    people_store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint, "RECHECK_SECONDS", 0.05)
+    begun, ended = threading.Event(), threading.Event()
+
+    async def sleep() -> str:
+        """Sleep for good."""
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return ""
+
+    server = tools("sums")
+    server.tool(name="sleep")(sleep)
+    with (
+        served_tools(people_store, server) as served,
+        somebody(people_store, served, "bob", "member") as (bob, client),
+        ThreadPoolExecutor() as pool,
+    ):
+        calling = pool.submit(served.call, tokens(bob, client)["access_token"], "sleep")
+        assert begun.wait(PATIENCE)
+        assert not ended.wait(0.3), "a good login lets it work"
+        with people_store.registry(write=True) as connection:
+            people.remove(connection, people.named(connection, "bob"))
+        assert ended.wait(PATIENCE)
+        assert calling.result(PATIENCE).status_code != 401
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,9 @@ import pytest
 import uvicorn
 
 from clawkit.errors import LoadError
+from clawkit.wire.http.endpoint import http_app
 from clawkit.wire.http.uvicorn_server import UvicornServer, listen, listen_also, listening
+from clawkit.wire.server import ServerCore
 from tests.claw import finished
 from tests.ordinary_user import become_ordinary_user
 from tests.processes import PATIENCE, ROOT
@@ -92,6 +94,29 @@ def test_what_takes_too_long_is_cut_off(caplog: pytest.LogCaptureFixture) -> Non
             assert begun.wait(PATIENCE)
         assert asking.result(PATIENCE) != "done"
     assert "cut off, because they take too long: 1" in caplog.text
+
+
+async def test_a_stream_that_waits_for_notices_ends_with_the_server() -> None:
+    server = ServerCore("quiet", "1.0")
+    began, sent = asyncio.Event(), list[dict[str, Any]]()
+
+    async def send(event: Any) -> None:
+        sent.append(event)
+        began.set()
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/mcp",
+        "query_string": b"",
+        "headers": [(b"host", b"localhost"), (b"accept", b"text/event-stream")],
+    }
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
+        tasks.create_task(http_app(server)(scope, asyncio.Event().wait, send))
+        await began.wait()
+        server.hub.close()
+    assert (sent[0]["status"], sent[-1]["body"]) == (200, b"")
+    assert "more_body" not in sent[-1]
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
