@@ -100,6 +100,9 @@ async def test_a_stream_that_waits_for_notices_ends_with_the_server() -> None:
     server = ServerCore("quiet", "1.0")
     began, sent = asyncio.Event(), list[dict[str, Any]]()
 
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
     async def send(event: Any) -> None:
         sent.append(event)
         began.set()
@@ -112,7 +115,7 @@ async def test_a_stream_that_waits_for_notices_ends_with_the_server() -> None:
         "headers": [(b"host", b"localhost"), (b"accept", b"text/event-stream")],
     }
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
-        tasks.create_task(http_app(server)(scope, asyncio.Event().wait, send))
+        tasks.create_task(http_app(server)(scope, receive, send))
         await began.wait()
         server.hub.close()
     assert (sent[0]["status"], sent[-1]["body"]) == (200, b"")
