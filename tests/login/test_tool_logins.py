@@ -21,6 +21,7 @@ from clawkit.memory.store import beings
 from clawkit.store import open_store
 from clawkit.store.database import Database
 from clawkit.wire.http import endpoint
+from clawkit.wire.http.endpoint import HttpRefusal
 from clawkit.wire.revisions import META_CAPABILITIES, META_VERSION, MODERN
 from tests.login.served_tools import ServedTools, served_tools, tools
 from tests.login.visitors import LoginClient, Visitor
@@ -191,6 +192,25 @@ LISTEN = {
     },
 }
 LISTEN_HEADERS = {"mcp-protocol-version": MODERN, "mcp-method": "subscriptions/listen"}
+
+
+async def test_a_check_that_fails_ends_nothing_and_is_made_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    problems = [ValueError("a fault"), HttpRefusal(503, "the store is away")]
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def admits() -> bool:
+        if problems:
+            raise problems.pop(0)
+        return False
+
+    event = await endpoint.while_admitted(receive, admits, every=0.001)()
+    assert (event, problems) == ({"type": "http.disconnect"}, [])
+    assert "a caller cannot be checked" in caplog.text
+    assert "the store is away" not in caplog.text
 
 
 def test_a_slow_call_of_somebody_who_was_removed_ends(
