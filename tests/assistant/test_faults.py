@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import resource
 import sys
@@ -19,9 +18,8 @@ from tests.assistant.providers.scripted import scripted_anthropic
 from tests.assistant.providers.steps import Hang, Request, Say, Step
 from tests.assistant.replies import provider_config
 from tests.claw import claw
+from tests.ordinary_user import become_ordinary_user
 from tests.processes import PATIENCE, StdioServer
-
-NOBODY = 65534
 
 
 def store_of(home: Path) -> Path:
@@ -92,27 +90,18 @@ def limited_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 
 
-def ordinary() -> None:
-    """Root may write anywhere; everybody else is an ordinary user already."""
-    if os.getuid() == 0:
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
-
-
 def unlucky(home: Path, before: Callable[[], None]) -> StdioServer:
     """A server that is limited before it starts.
 
     Python's own modules may stand where an ordinary user cannot read: this one is needed late.
     """
     code = (
-        "import sys, tomllib; from tests.assistant.test_faults import LIMITS; "
-        f"LIMITS[{before.__name__!r}](); sys.argv = ['openclaw', 'mcp-server']; "
+        f"import sys, tomllib, {__name__}; "
+        f"from {before.__module__} import {before.__name__} as limit; limit(); "
+        "sys.argv = ['openclaw', 'mcp-server']; "
         "from clawkit.cli import main; main()"
     )
     return StdioServer(sys.executable, "-c", code, env={"CLAW_HOME": str(home)})
-
-
-LIMITS = {"limited_files": limited_files, "ordinary": ordinary}
 
 
 def test_a_full_disk_is_said_and_nothing_is_damaged(tmp_path: Path) -> None:
@@ -142,7 +131,7 @@ def test_a_data_directory_that_cannot_be_written_is_said(tmp_path: Path) -> None
         folder.chmod(0o755)
     for folder in (home, home / "data", home / "data" / "claw"):
         folder.chmod(0o555)
-    server = unlucky(home, ordinary)
+    server = unlucky(home, become_ordinary_user)
     try:
         reply = server.ask(order("hello"))
     finally:

@@ -11,35 +11,14 @@ import keyring
 import keyring.backends.fail
 import keyring.errors
 import pytest
-from keyring.backend import KeyringBackend
 
 from clawkit.assistant.api_keys import FoundKey, Keys, read_env
 from clawkit.assistant.config import Config, Secrets
 from clawkit.errors import SettingsError
 from clawkit.settings import Settings
+from tests.keyrings import InMemory, keyring_in_memory
 
 KEY = "made-up-key-0123456789"
-
-
-class InMemory(KeyringBackend):
-    """A keyring that is gone with the test."""
-
-    priority = 1.0  # pyright: ignore[reportAssignmentType]  # a class property there
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept: dict[tuple[str, str], str] = {}
-        self.asked = 0
-
-    def get_password(self, service: str, username: str) -> str | None:
-        self.asked += 1
-        return self.kept.get((service, username))
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        self.kept[service, username] = password
-
-    def delete_password(self, service: str, username: str) -> None:
-        del self.kept[service, username]
 
 
 @pytest.fixture
@@ -55,10 +34,8 @@ def env_file(places: Settings) -> Path:
 
 @pytest.fixture
 def backend() -> Iterator[InMemory]:
-    before, mine = keyring.get_keyring(), InMemory()
-    keyring.set_keyring(mine)
-    yield mine
-    keyring.set_keyring(before)
+    with keyring_in_memory() as found:
+        yield found
 
 
 @pytest.fixture

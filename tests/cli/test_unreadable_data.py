@@ -13,9 +13,9 @@ from typer.testing import CliRunner, Result
 
 from clawkit.cli.app import app
 from clawkit.settings import settings
+from tests.ordinary_user import NOBODY
 
 EMPTY = ("recall key", "memory", "memory --json", "being list", "being list --json")
-NOBODY = 65534
 
 
 def run(command: str) -> Result:

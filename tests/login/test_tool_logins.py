@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from clawkit.memory.store import beings
 from clawkit.store import open_store
 from clawkit.store.database import Database
 from clawkit.wire.http import endpoint
+from clawkit.wire.http.endpoint import HttpRefusal
 from clawkit.wire.revisions import META_CAPABILITIES, META_VERSION, MODERN
 from tests.login.served_tools import ServedTools, served_tools, tools
 from tests.login.visitors import LoginClient, Visitor
@@ -189,6 +192,56 @@ LISTEN = {
     },
 }
 LISTEN_HEADERS = {"mcp-protocol-version": MODERN, "mcp-method": "subscriptions/listen"}
+
+
+async def test_a_check_that_fails_ends_nothing_and_is_made_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    problems = [ValueError("a fault"), HttpRefusal(503, "the store is away")]
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def admits() -> bool:
+        if problems:
+            raise problems.pop(0)
+        return False
+
+    event = await endpoint.while_admitted(receive, admits, every=0.001)()
+    assert (event, problems) == ({"type": "http.disconnect"}, [])
+    assert "a caller cannot be checked" in caplog.text
+    assert "the store is away" not in caplog.text
+
+
+def test_a_slow_call_of_somebody_who_was_removed_ends(
+    people_store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint, "RECHECK_SECONDS", 0.05)
+    begun, ended = threading.Event(), threading.Event()
+
+    async def sleep() -> str:
+        """Sleep for good."""
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return ""
+
+    server = tools("sums")
+    server.tool(name="sleep")(sleep)
+    with (
+        served_tools(people_store, server) as served,
+        somebody(people_store, served, "bob", "member") as (bob, client),
+        ThreadPoolExecutor() as pool,
+    ):
+        calling = pool.submit(served.call, tokens(bob, client)["access_token"], "sleep")
+        assert begun.wait(PATIENCE)
+        assert not ended.wait(0.3), "a good login lets it work"
+        with people_store.registry(write=True) as connection:
+            people.remove(connection, people.named(connection, "bob"))
+        assert ended.wait(PATIENCE)
+        assert calling.result(PATIENCE).status_code != 401
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from clawkit.memory import model_keys
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.records import Being
 from clawkit.memory.store import beings
-from tests.assistant.test_secrets import InMemory
+from tests.keyrings import InMemory, keyring_in_memory
 from tests.memory.http.being_store import store_at
 
 SECRET = "sk-ant-made-up-0123456789"
@@ -37,10 +37,8 @@ def being(store: BeingStore) -> Being:
 
 @pytest.fixture
 def ring() -> Iterator[InMemory]:
-    before, mine = keyring.get_keyring(), InMemory()
-    keyring.set_keyring(mine)
-    yield mine
-    keyring.set_keyring(before)
+    with keyring_in_memory() as found:
+        yield found
 
 
 @pytest.fixture

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import socket
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -17,10 +18,15 @@ import pytest
 import uvicorn
 
 from clawkit.errors import LoadError
-from clawkit.wire.http import uvicorn_server
+from clawkit.wire.http.endpoint import http_app
 from clawkit.wire.http.uvicorn_server import UvicornServer, listen, listen_also, listening
-from tests.processes import PATIENCE
+from clawkit.wire.server import ServerCore
+from tests.claw import finished
+from tests.ordinary_user import become_ordinary_user
+from tests.processes import PATIENCE, ROOT
 from tests.served import running
+
+LOW = 23
 
 
 @contextmanager
@@ -90,6 +96,32 @@ def test_what_takes_too_long_is_cut_off(caplog: pytest.LogCaptureFixture) -> Non
     assert "cut off, because they take too long: 1" in caplog.text
 
 
+async def test_a_stream_that_waits_for_notices_ends_with_the_server() -> None:
+    server = ServerCore("quiet", "1.0")
+    began, sent = asyncio.Event(), list[dict[str, Any]]()
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(event: Any) -> None:
+        sent.append(event)
+        began.set()
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/mcp",
+        "query_string": b"",
+        "headers": [(b"host", b"localhost"), (b"accept", b"text/event-stream")],
+    }
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
+        tasks.create_task(http_app(server)(scope, receive, send))
+        await began.wait()
+        server.hub.close()
+    assert (sent[0]["status"], sent[-1]["body"]) == (200, b"")
+    assert "more_body" not in sent[-1]
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
 def test_a_server_on_one_loopback_address_has_the_other_one_too(host: str) -> None:
     with listening(host, 0) as sockets:
@@ -125,12 +157,20 @@ def test_another_address_is_taken_alone() -> None:
         assert all(one.family == socket.AF_INET for one in sockets)
 
 
-def test_a_port_that_only_root_may_have_is_told_with_those_that_all_may(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refused(*_: object) -> None:
-        raise PermissionError(errno.EACCES, "Permission denied")
+def listen_where_only_root_may(port: int) -> None:
+    """Say how an ordinary user is refused."""
+    become_ordinary_user()
+    try:
+        listen("127.0.0.1", port).close()
+    except LoadError as error:
+        sys.stdout.write(str(error))
 
-    monkeypatch.setattr(uvicorn_server, "_bound", refused)  # root may have any
-    with pytest.raises(LoadError, match=r"Permission denied: choose a port from 1024 on"):
-        listen("127.0.0.1", 80)
+
+def test_a_port_that_only_root_may_have_is_told_with_those_that_all_may() -> None:
+    # Some containers let everybody have every port: then there is nothing to refuse.
+    first = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+    refused = not first.exists() or int(first.read_text()) > LOW
+    code = f"from {__name__} import *; listen_where_only_root_may({LOW})"
+    done = finished(sys.executable, "-c", code, cwd=ROOT, code=0)
+    advice = f"cannot listen on 127.0.0.1:{LOW}: Permission denied: choose a port from 1024 on"
+    assert done.stdout == (advice if refused else "")

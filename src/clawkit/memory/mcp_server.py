@@ -6,9 +6,7 @@ it, the door has found out (`principal_of`); over stdio it is always the same.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -41,7 +39,7 @@ from clawkit.tools.schema.converter import Converter
 from clawkit.tools.schema.problems import unknown_argument
 from clawkit.tools.schema.reader import converter_for
 from clawkit.version import __version__
-from clawkit.wire.calls import Workers
+from clawkit.wire.calls import CallSemaphore, Workers
 from clawkit.wire.server import ServerCore
 from clawkit.wire.session import Principal, shows_apps
 
@@ -91,42 +89,26 @@ class CallQueue:
 
     def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
         self._at_once = at_once
-        self._most_waiting = waiting
-        self._working: dict[int, int] = {}
-        self._waiting: dict[int, deque[asyncio.Future[None]]] = {}
+        self._waiting = waiting
+        self._turns: dict[int, CallSemaphore] = {}
 
     async def enter(self, being: int) -> None:
         """Wait for a turn; whoever has one must `leave`."""
-        working = self._working.get(being, 0)
-        if working < self._at_once:
-            self._working[being] = working + 1
+        turns = self._turns.get(being)
+        if turns is None:
+            turns = self._turns[being] = CallSemaphore(self._at_once, self._waiting)
+        if turns.try_enter():
             return
-        waiting = self._waiting.setdefault(being, deque())
-        if len(waiting) >= self._most_waiting:
+        if turns.is_full:
             raise ToolExecutionError("too many calls of this Being wait already: try again later")
-        turn = asyncio.get_running_loop().create_future()
-        waiting.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.cancelled():
-                waiting.remove(turn)
-            else:
-                self.leave(being)
-            raise
+        await turns.enter()
 
     def leave(self, being: int) -> None:
         """Give the turn to the next of the Being, or back."""
-        waiting = self._waiting.get(being)
-        while waiting:
-            turn = waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._waiting.pop(being, None)
-        self._working[being] -= 1
-        if not self._working[being]:
-            del self._working[being]
+        turns = self._turns[being]
+        turns.leave()
+        if turns.is_idle:
+            del self._turns[being]
 
 
 class BeingServer(ServerCore):

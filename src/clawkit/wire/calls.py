@@ -60,13 +60,23 @@ class CallSemaphore:
     """A semaphore with a bounded queue; cheaper for each call than `asyncio.Semaphore`."""
 
     def __init__(self, running: int, waiting: int) -> None:
-        self._free = running
+        self._most = self._free = running
         self._most_waiting = waiting
         self._waiting: deque[asyncio.Future[None]] = deque()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs."""
+        return self._free == self._most
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nobody more may wait."""
+        return len(self._waiting) >= self._most_waiting
+
     async def enter(self) -> None:
         """Wait for a turn; call only when `try_enter` said no."""
-        if len(self._waiting) >= self._most_waiting:
+        if self.is_full:
             raise InternalError("Server is busy: too many calls are waiting; try again later")
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)

@@ -59,11 +59,21 @@ class Hub:
         self._listeners: list[Listener] = []
         self._sessions: dict[Session, Listener] = {}
 
-    def join(self, session: Session, send: Send, features: Collection[str]) -> None:
-        """Subscribe a legacy client to the lists it knows and the resources it subscribed to."""
+    def join(
+        self,
+        session: Session,
+        send: Send,
+        features: Collection[str],
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Subscribe a legacy client to the lists it knows and the resources it subscribed to.
+
+        `close` ends what was opened only to listen.
+        """
         self.leave(session)
         lists = tuple(kind for kind in LISTS if kind in features)
         self._sessions[session] = Listener(send, lists=lists, uris=session.subscribed)
+        self._sessions[session].close = close
         self._listeners.append(self._sessions[session])
 
     def leave(self, session: Session) -> None:
@@ -87,7 +97,7 @@ class Hub:
                 listener.tell("notifications/tasks", task)
 
     def close(self) -> None:
-        """End every `subscriptions/listen`."""
+        """End every stream that waits for notices: the server is about to go."""
         for listener in list(self._listeners):
             listener.close()
 

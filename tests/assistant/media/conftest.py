@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-_NOBODY = 65534
+from tests.ordinary_user import NOBODY
 
 
 @pytest.fixture
@@ -19,8 +19,8 @@ def as_anybody() -> Iterator[Path]:
         if os.geteuid():
             yield Path(place)
         else:
-            os.chown(place, _NOBODY, _NOBODY)
-            os.seteuid(_NOBODY)
+            os.chown(place, NOBODY, NOBODY)
+            os.seteuid(NOBODY)
             try:
                 yield Path(place)
             finally:

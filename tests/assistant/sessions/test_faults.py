@@ -15,28 +15,27 @@ from clawkit.assistant.sessions.store import SessionStore
 from clawkit.errors import StoreError
 from tests.assistant.sessions.test_many_processes import HOLD
 from tests.assistant.sessions.turns import all_texts, child, keep, opened, say, texts
-
-NOBODY = 65534
+from tests.ordinary_user import NOBODY
 
 # Everything is imported, and used once, before the rights are gone.
-AS_NOBODY = f"""
+AS_NOBODY = """
 import tempfile
 from clawkit.assistant.sessions.store import SessionStore
 from clawkit.errors import StoreError
+from tests.ordinary_user import become_ordinary_user
 
 async def main():
     with tempfile.TemporaryDirectory() as other:
         async with opened(Path(other) / "warm.db") as sessions:
             await say(sessions, "k", "x")
-    if os.getuid() == 0:
-        os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})
+    become_ordinary_user()
     async with opened(file) as sessions:
         for _ in range(2):
             try:
                 await say(sessions, "a-secret-key", "x")
                 tell("said")
             except StoreError as error:
-                tell(f"StoreError: {{error}}")
+                tell(f"StoreError: {error}")
             sys.stdin.readline()
 asyncio.run(main())
 """

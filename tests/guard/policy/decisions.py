@@ -11,6 +11,40 @@ from clawkit.guard.policy.policy import Paths, Policy
 
 SERVERS = ("files",)
 TEXT_ONLY = Paths()
+
+DOCUMENTED = """
+[[rule]]
+action = "deny"                  # "allow", "deny", or "prompt"
+tool = "shell_execute"           # Tool name (glob patterns supported)
+description = "Block all shell execution"
+
+[[rule]]
+action = "prompt"
+tool = "filesystem_*"
+args.path = "/etc/**"            # Match on argument values (glob patterns)
+description = "Ask before accessing system config"
+
+[[rule]]
+action = "allow"
+tool = "filesystem_read"
+args.path = "/home/user/projects/**"
+description = "Allow reading project files"
+
+[[rule]]
+action = "deny"
+tool = "*"
+description = "Default deny"
+"""
+"""The rules of the document, literally."""
+
+KEYS_DENIED = """
+[[rule]]
+action = "deny"
+tool = "*"
+args."*" = "**/.ssh/**"
+"""
+"""One rule; what is written behind it is asked afterwards."""
+
 IN_PROJECT = Paths(cwd="/home/user/project", home="/home/user")
 
 

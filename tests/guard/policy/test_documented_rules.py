@@ -8,31 +8,7 @@ import pytest
 
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.parser import read_policy
-from tests.guard.policy.decisions import TEXT_ONLY, action, on_method, policy
-
-DOCUMENTED = """
-[[rule]]
-action = "deny"                  # "allow", "deny", or "prompt"
-tool = "shell_execute"           # Tool name (glob patterns supported)
-description = "Block all shell execution"
-
-[[rule]]
-action = "prompt"
-tool = "filesystem_*"
-args.path = "/etc/**"            # Match on argument values (glob patterns)
-description = "Ask before accessing system config"
-
-[[rule]]
-action = "allow"
-tool = "filesystem_read"
-args.path = "/home/user/projects/**"
-description = "Allow reading project files"
-
-[[rule]]
-action = "deny"
-tool = "*"
-description = "Default deny"
-"""
+from tests.guard.policy.decisions import DOCUMENTED, TEXT_ONLY, action, on_method, policy
 
 
 @pytest.mark.parametrize(

@@ -20,30 +20,7 @@ from clawkit.guard.authoring.fixtures import (
 )
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.parser import read_policy
-
-DOCUMENTED = """
-[[rule]]
-action = "deny"
-tool = "shell_execute"
-description = "Block all shell execution"
-
-[[rule]]
-action = "prompt"
-tool = "filesystem_*"
-args.path = "/etc/**"
-description = "Ask before accessing system config"
-
-[[rule]]
-action = "allow"
-tool = "filesystem_read"
-args.path = "/home/user/projects/**"
-description = "Allow reading project files"
-
-[[rule]]
-action = "deny"
-tool = "*"
-description = "Default deny"
-"""
+from tests.guard.policy.decisions import DOCUMENTED
 
 
 def fixture(tool: str = "filesystem_read", path: str = "/etc/hosts", **more: Any) -> str:

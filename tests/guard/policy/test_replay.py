@@ -11,14 +11,10 @@ from clawkit.errors import AuditError
 from clawkit.guard.authoring.replay import DecisionChange, changes, recorded_calls, replay
 from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.scan.logged_arguments import redact_arguments
+from tests.guard.policy.decisions import KEYS_DENIED
 from tests.guard.policy.recordings import Recording
 
-KEYS_DENIED = """
-[[rule]]
-action = "deny"
-tool = "*"
-args."*" = "**/.ssh/**"
-
+OTHERS_ALLOWED = f"""{KEYS_DENIED}
 [[rule]]
 action = "allow"
 tool = "*"
@@ -42,7 +38,7 @@ def test_what_stays_the_same_is_no_change(audit: Recording) -> None:
     audit.call("read", {"path": "/h/.ssh/id"}, "deny", rule=2)
     audit.call("completion/complete", {}, "pass", method="completion/complete", rule=0)
     audit.notice()
-    assert changed(audit, KEYS_DENIED) == []
+    assert changed(audit, OTHERS_ALLOWED) == []
 
 
 def test_changes_are_grouped_by_both_rules_and_counted(audit: Recording) -> None:
@@ -50,7 +46,7 @@ def test_changes_are_grouped_by_both_rules_and_counted(audit: Recording) -> None
         audit.call("read", {"path": "/h/.ssh/id"}, "allow", rule=4)
     audit.call("read", {"path": "/h/.ssh/config"}, "allow", rule=4)
     audit.call("write", {"path": "/a"}, "deny", rule=7)
-    first, second = changed(audit, KEYS_DENIED)
+    first, second = changed(audit, OTHERS_ALLOWED)
     assert (first.was, first.was_rule, first.now, first.count) == ("allow", 4, "deny", 4)
     assert [recorded.count for recorded in first.calls] == [3, 1]
     assert first.now_rule is not None
@@ -83,7 +79,7 @@ def test_a_prompt_counts_as_what_a_person_said_to_it(
 def test_what_passed_outside_the_table_can_become_denied(audit: Recording) -> None:
     method = "completion/complete"
     audit.call(method, {"argument": {"value": "/h/.ssh/"}}, "pass", method=method, rule=0)
-    (change,) = changed(audit, KEYS_DENIED)
+    (change,) = changed(audit, OTHERS_ALLOWED)
     assert (change.was, change.now) == ("pass", "deny")
 
 
@@ -113,7 +109,7 @@ def test_a_rule_that_looks_at_what_is_not_recorded_is_uncertain(
     audit: Recording, arguments: dict[str, Any]
 ) -> None:
     audit.call("read", redact_arguments(arguments), "allow")
-    (change,) = changed(audit, KEYS_DENIED)
+    (change,) = changed(audit, OTHERS_ALLOWED)
     assert (change.now, change.was) == ("uncertain", "allow")
     assert change.now_rule is not None
     assert change.now_rule.number == 1
@@ -121,7 +117,7 @@ def test_a_rule_that_looks_at_what_is_not_recorded_is_uncertain(
 
 def test_arguments_that_were_dropped_are_uncertain(audit: Recording) -> None:
     audit.call("read", {"dropped": "the record had 99999 bytes"}, "allow")
-    assert [change.now for change in changed(audit, KEYS_DENIED)] == ["uncertain"]
+    assert [change.now for change in changed(audit, OTHERS_ALLOWED)] == ["uncertain"]
 
 
 @pytest.mark.parametrize(

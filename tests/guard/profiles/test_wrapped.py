@@ -13,6 +13,7 @@ import pytest
 from clawkit.hosts.ledger import WrappedCommand, items, wrapped_command
 from tests.claw import claw
 from tests.guard.guarded_server import CLIENT, VICTIM
+from tests.guard.policy.decisions import KEYS_DENIED
 from tests.processes import StdioServer
 
 FILES = ["-y", "@modelcontextprotocol/server-filesystem"]
@@ -218,12 +219,7 @@ def test_profiles_are_listed_printed_and_linted(tmp_path: Path) -> None:
     assert "there are filesystem" in claw("policy", "profiles", "nonsense", code=2).stderr
 
 
-LOOSE = """
-[[rule]]
-action = "deny"
-tool = "*"
-args."*" = "**/.ssh/**"
-
+LOOSE = f"""{KEYS_DENIED}
 [[rule]]
 action = "allow"
 tool = "read_*"

@@ -12,8 +12,6 @@ from pathlib import Path
 import keyring
 import msgspec
 import pytest
-from keyring.backend import KeyringBackend
-from keyring.errors import PasswordDeleteError, PasswordSetError
 
 from clawkit.errors import LoginError
 from clawkit.login.client.stored import (
@@ -25,35 +23,12 @@ from clawkit.login.client.stored import (
     server_key,
 )
 from tests.claw import claw
+from tests.keyrings import InMemory, keyring_in_memory
 from tests.login.client.foreign import ForeignServer
 from tests.login.client.person import log_in
 
 URL = "https://mcp.example.com/mcp"
 SECRETS = LoginSecrets("made-up-access", "made-up-refresh", "made-up-secret")
-
-
-class InMemory(KeyringBackend):
-    """A keyring that is gone with the test."""
-
-    priority = 5.0  # pyright: ignore[reportAssignmentType]  # a class property there
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept: dict[tuple[str, str], str] = {}
-        self.longest = 10_000
-
-    def get_password(self, service: str, username: str) -> str | None:
-        return self.kept.get((service, username))
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        if len(password) > self.longest:
-            raise PasswordSetError("too long")
-        self.kept[service, username] = password
-
-    def delete_password(self, service: str, username: str) -> None:
-        if (service, username) not in self.kept:
-            raise PasswordDeleteError("not there")
-        del self.kept[service, username]
 
 
 class PlainText(InMemory):
@@ -64,10 +39,8 @@ class PlainText(InMemory):
 
 @pytest.fixture
 def backend() -> Iterator[InMemory]:
-    before, mine = keyring.get_keyring(), InMemory()
-    keyring.set_keyring(mine)
-    yield mine
-    keyring.set_keyring(before)
+    with keyring_in_memory() as found:
+        yield found
 
 
 def record() -> LoginRecord:

@@ -18,7 +18,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from clawkit.memory import tokens
 from clawkit.memory.bridges import LONGEST_FRAME
-from clawkit.memory.http import app, endpoints
+from clawkit.memory.http import app, bridge_socket
 from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import Served, served, text_of
 from tests.memory.http.test_authentication import revoke
@@ -74,8 +74,8 @@ def until_gone(server: Served) -> None:
 def test_a_bridge_that_floods_is_read_no_faster_than_others_bear(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endpoints, "FRAMES_AT_ONCE", 2)
-    monkeypatch.setattr(endpoints, "FRAMES_A_SECOND", 1e-6)
+    monkeypatch.setattr(bridge_socket, "FRAMES_AT_ONCE", 2)
+    monkeypatch.setattr(bridge_socket, "FRAMES_A_SECOND", 1e-6)
     monkeypatch.setattr(app, "DRAIN_SECONDS", 0)  # it would read on in days
     with (
         served(store_at(tmp_path)) as server,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import signal
 import subprocess
@@ -23,6 +22,7 @@ from tests.memory.http.being_store import store_at
 from tests.memory.http.served_beings import served
 from tests.memory.postgres import Server
 from tests.memory.store.records import remember
+from tests.ordinary_user import become_ordinary_user
 from tests.processes import PATIENCE, ROOT
 
 OK = {"status": "ok", "store": "reachable", "writable": True}
@@ -78,10 +78,7 @@ def look_with_no_space_left(file: str) -> None:
 
 def look_at_what_may_only_be_read(file: str) -> None:
     """Say what health is where this user may not write; root, who may always, becomes another."""
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setgid(65534)
-        os.setuid(65534)
+    become_ordinary_user()
     found = Health(BeingStore(sqlite.SqliteDatabase(Path(file)), "none")).look()
     sys.stdout.write(json.dumps(found))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import signal
 import sqlite3
@@ -20,6 +19,7 @@ from clawkit.store.sqlite import SqliteDatabase
 from clawkit.store.sqlite_failures import is_damage as is_damage
 from tests.memory.store.records import being, place, remember, vectors
 from tests.memory.store.together import ROOT
+from tests.ordinary_user import become_ordinary_user
 
 
 def _filled(file: Path) -> int:
@@ -146,10 +146,7 @@ def test_a_full_disk_is_told_and_loses_nothing_that_was_kept(tmp_path: Path) -> 
 
 
 def open_as_an_ordinary_user(file: str) -> None:
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setgid(65534)
-        os.setuid(65534)
+    become_ordinary_user()
     try:
         SqliteDatabase(Path(file))
     except StoreError as error:

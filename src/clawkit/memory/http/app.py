@@ -33,24 +33,24 @@ from starlette.routing import Route, WebSocketRoute
 from clawkit.errors import ClawError, SettingsError, StoreError
 from clawkit.memory.bridges import LONGEST_FRAME, Bridges
 from clawkit.memory.http.authentication import (
-    RECHECK_EVERY,
     Authenticator,
     CallerCounters,
     RequestLimits,
 )
-from clawkit.memory.http.endpoints import BridgeEndpoint, McpEndpoint
+from clawkit.memory.http.bridge_socket import BridgeEndpoint
 from clawkit.memory.http.request_log import (
     CONTENT_TYPE,
     LineOf,
     Log,
     LogHandler,
     Metrics,
+    TracedEndpoint,
     TraceOutputs,
     store_gauges,
 )
 from clawkit.memory.mcp_server import BeingServer
 from clawkit.system.addresses import is_loopback_host
-from clawkit.wire.http.endpoint import allow_origins, open_to_pages
+from clawkit.wire.http.endpoint import RECHECK_SECONDS, Endpoint, allow_origins, open_to_pages
 from clawkit.wire.http.page import PageEndpoint, ServerPage
 from clawkit.wire.http.request_checks import ANY_ORIGIN, LOOPBACK, Origins, TrustedProxies
 from clawkit.wire.http.response import Receive
@@ -128,7 +128,7 @@ class BeingApp:
         limits: RequestLimits | None = None,
         log: Log | None = None,
         per_being: bool = False,
-        recheck_every: float = RECHECK_EVERY,
+        recheck_every: float = RECHECK_SECONDS,
         probe_every: float = PROBE_EVERY,
         trusted_proxies: Collection[str] = (),
         logins: GateMaker | None = None,
@@ -160,15 +160,17 @@ class BeingApp:
             act=self.bridges.act,
         )
         record = TraceOutputs(self._metrics, log)
-        self._door = McpEndpoint(
+        endpoint = Endpoint(
             self.server,
-            self._gate,
-            origins=allowed if gate is None else Origins(hosts, (ANY_ORIGIN,)),
-            limits=limits,
-            record=record,
-            logins=gate,
+            allowed if gate is None else Origins(hosts, (ANY_ORIGIN,)),
+            sessions=False,
+            max_body=limits.body,
+            authenticate=self._gate.principal,
+            admit=self._gate.let_in,
+            recheck_every=recheck_every,
         )
-        door = self._door if gate is None else open_to_pages(self._door)
+        traced = TracedEndpoint(endpoint, record)
+        door = traced if gate is None else open_to_pages(traced)
         bridge = BridgeEndpoint(self._gate, self.bridges, origins=allowed, record=record)
         self.asgi = Starlette(
             routes=[
@@ -187,7 +189,6 @@ class BeingApp:
     def stop(self) -> None:
         """End what would wait for ever; the requests at hand are still answered."""
         self.server.hub.close()
-        self._door.stop()
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncGenerator[None]:

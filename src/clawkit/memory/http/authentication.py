@@ -19,16 +19,21 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 import msgspec
+from starlette.requests import Request as HttpRequest
 
 from clawkit.errors import AccessError, ClawError, SettingsError, StoreError
 from clawkit.memory import model_keys, tokens
+from clawkit.memory.http.request_log import KEY, RequestTrace
+from clawkit.memory.mcp_server import principal_of
 from clawkit.memory.tokens import Access
 from clawkit.system.addresses import network_of
 from clawkit.system.rate_limiter import TokenBuckets
 from clawkit.wire.calls import Workers
-from clawkit.wire.http.endpoint import HttpRefusal
+from clawkit.wire.http.endpoint import RECHECK_SECONDS, HttpRefusal
 from clawkit.wire.http.request_checks import Headers, TrustedProxies
 from clawkit.wire.http.uvicorn_server import HttpLimits
+from clawkit.wire.jsonrpc import Message
+from clawkit.wire.session import Principal
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
@@ -152,9 +157,6 @@ class GoodTokens:
 
 
 LLM_KEY = "x-llm-api-key"
-RECHECK_EVERY = 30.0
-"""How many seconds a token that was revoked can still hold its connection open."""
-
 NOTE_EVERY = 60.0
 """How many seconds pass at least between two notes that a token was used."""
 
@@ -171,7 +173,7 @@ class Authenticator:
         store: BeingStore,
         callers: CallerCounters,
         *,
-        recheck_every: float = RECHECK_EVERY,
+        recheck_every: float = RECHECK_SECONDS,
         proxies: TrustedProxies | None = None,
         logins: LoginGate | None = None,
     ) -> None:
@@ -186,6 +188,36 @@ class Authenticator:
         self._noted: dict[str, float] = {}
         self._unnoted: set[str] = set()
         self._noting = False
+
+    async def let_in(self, request: HttpRequest) -> None:
+        """The endpoint's hook: let a request in, or refuse it, before its body is read."""
+        trace: RequestTrace = request.scope[KEY]
+        try:
+            trace.access = await self.admit(request.scope, request.headers)
+        except AccessError as problem:
+            raise self._pointed_out(problem, request) from None
+        trace.until_end.enter_context(self.callers.here(trace.access.caller.token))
+
+    async def principal(self, request: HttpRequest, message: Message | None) -> Principal:
+        """The endpoint's hook: who sends a message, or still holds a stream open."""
+        trace: RequestTrace = request.scope[KEY]
+        access = trace.access
+        assert access is not None
+        try:
+            if message is not None:
+                return principal_of(access, trace.asks(message))
+            path = request.scope["path"]
+            await self.recheck(bearer(request.headers), access.being.id, path)
+            return principal_of(access)
+        except AccessError as problem:
+            raise self._pointed_out(problem, request) from None
+
+    def _pointed_out(self, problem: AccessError, request: HttpRequest) -> AccessError:
+        """A refusal that says where a login is to be had, where there is one."""
+        if self._logins is None:
+            return problem
+        host = request.headers.get("host", "")
+        return self._logins.pointed_out(problem, host, request.scope["path"])
 
     async def admit(self, scope: Any, headers: Headers) -> Access:
         """The access that a request has; raises Refusal or AccessError if it has none."""

@@ -22,23 +22,27 @@ import time
 import traceback
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from clawkit.errors import StoreError
+from clawkit.errors import InternalError, StoreError
 from clawkit.memory.job_worker import EMBED, PATROL
 from clawkit.memory.records import iso
 from clawkit.memory.store import beings, jobs
 from clawkit.memory.tokens import Access
+from clawkit.memory.tools import ACT, DEFINITIONS
 from clawkit.system.rate_limiter import TokenBuckets
-from clawkit.wire.http.response import Asgi, SendAsgi
+from clawkit.wire import jsonrpc
+from clawkit.wire.http.response import Asgi, Receive, SendAsgi, respond
 from clawkit.wire.jsonrpc import Message
-from clawkit.wire.methods import ROUTES
+from clawkit.wire.server import ROUTES
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
+    from clawkit.wire.http.endpoint import Endpoint
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -278,9 +282,12 @@ def timed(fields: dict[str, Any]) -> dict[str, Any]:
     return {"time": iso(time.time()), **fields}
 
 
+_log = logging.getLogger("clawkit.memory")
+
 KEY = "clawkit.exchange"
 """Where it stands in the ASGI scope."""
 
+_TOOLS = frozenset({*DEFINITIONS, ACT})
 _SANE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}")
 _OTHER = "other"
 _LEFT = 499
@@ -304,11 +311,13 @@ class RequestTrace:
         self.tool = ""
         self.access: Access | None = None
         self.status = 0
+        self.until_end = ExitStack()
+        """What lasts until the request is over."""
         self._began = time.perf_counter()
 
-    def asks(self, message: Message | None, tools: Container[str]) -> str:
+    def asks(self, message: Message) -> str:
         """Note what is asked; gives the name of the tool that is called, if one is."""
-        method = (message or {}).get("method")
+        method = message.get("method")
         if not isinstance(method, str):
             return ""
         self.method = method if method in ROUTES else _OTHER
@@ -316,9 +325,9 @@ class RequestTrace:
             self.method = "notification"
         if method != "tools/call":
             return ""
-        params: dict[str, Any] = (message or {}).get("params") or {}
+        params: dict[str, Any] = message.get("params") or {}
         name = params.get("name")
-        self.tool = name if isinstance(name, str) and name in tools else _OTHER
+        self.tool = name if isinstance(name, str) and name in _TOOLS else _OTHER
         return name if isinstance(name, str) else ""
 
     def watching(self, send: SendAsgi) -> SendAsgi:
@@ -357,6 +366,28 @@ class RequestTrace:
                 "_person": self.access.caller.person if self.access is not None else "",
             }
         )
+
+
+class TracedEndpoint:
+    """An endpoint of which each request is traced, and answered even where it fails."""
+
+    def __init__(self, endpoint: Endpoint, record: TraceOutputs) -> None:
+        self._endpoint = endpoint
+        self._record = record
+
+    async def __call__(self, scope: Any, receive: Receive, send: SendAsgi) -> None:
+        trace = scope[KEY] = RequestTrace(scope)
+        send = trace.watching(send)
+        try:
+            with trace.until_end:
+                await self._endpoint(scope, receive, send)
+        except Exception:  # noqa: BLE001 - every request gets an answer
+            _log.exception("a request failed")
+            if not trace.status:
+                error = jsonrpc.failure(None, InternalError("Internal error"))
+                await respond(send, 500, jsonrpc.encode(error))
+        finally:
+            trace.end(self._record)
 
 
 def _request_id(headers: list[tuple[bytes, bytes]]) -> str:

@@ -10,7 +10,6 @@ import re
 import msgspec
 
 from clawkit.memory.people import KnownPeople, names_of, speaks_of_self
-from clawkit.memory.recall.signals import is_sum
 from clawkit.text import calendar
 from clawkit.text.tokenizer import asked, content, telling_words, terms
 
@@ -30,6 +29,12 @@ _PAST = re.compile(
     r"|früher\w*|vorher\w*|zuvor|war|waren|hatten?|damals|ehemalig\w*|alte[rnsm]?"
     r"|avant|était|étaient|ancien\w*|antes|era|eran|anterior|tenía|prima|aveva|vecchi[oa]"
     r"|tinha|vroeger|vorige|oude|раньше|был[аои]?|eskiden|önce)\b|以前|前は|昔|之前|전에",
+    re.IGNORECASE,
+)
+_SUM = re.compile(
+    r"\s*(?:(?:what(?:['’]s| is)|how much is|was (?:ist|sind)|wie ?viel ist|cu[aá]nto es"
+    r"|combien font)\s)?"
+    r"\s*\(*\d[\d\s.,()]*(?:(?:% (?:of|von|de) |[+*×÷^=%]| [-/x] )[\d\s.,()]*)+\??\s*$",
     re.IGNORECASE,
 )
 _ABOUT = frozenset(
@@ -53,6 +58,11 @@ _HAPPENED = telling_words(
 
 def is_question(text: str) -> bool:
     return _ASKS.search(text) is not None
+
+
+def is_sum(text: str) -> bool:
+    """Whether it is only to be reckoned; a number, a day or a telephone number is not."""
+    return _SUM.match(text) is not None
 
 
 class RecallQuestion(msgspec.Struct, frozen=True):

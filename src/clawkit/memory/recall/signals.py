@@ -15,12 +15,12 @@ import msgspec
 import numpy as np
 
 from clawkit.memory.people import first_name
+from clawkit.memory.recall.question import RecallQuestion, is_sum
 from clawkit.memory.records import Node
 from clawkit.text import calendar
 from clawkit.text.tokenizer import sentences
 
 if TYPE_CHECKING:
-    from clawkit.memory.recall.question import RecallQuestion
     from clawkit.store.arrays import Bools, Floats, Seqs
 
 SIGNALS = (
@@ -96,12 +96,6 @@ _WANTS_DONE = re.compile(
 """What somebody wants written, reckoned or found, however much of it they tell."""
 _COMMAND = re.compile(r"(?:claw [a-z-]+|/[a-z]+)(?: \S+){0,3}$")
 """What somebody typed for the program and not for the memory, also if there is no such command."""
-_SUM = re.compile(
-    r"\s*(?:(?:what(?:['’]s| is)|how much is|was (?:ist|sind)|wie ?viel ist|cu[aá]nto es"
-    r"|combien font)\s)?"
-    r"\s*\(*\d[\d\s.,()]*(?:(?:% (?:of|von|de) |[+*×÷^=%]| [-/x] )[\d\s.,()]*)+\??\s*$",
-    re.IGNORECASE,
-)
 _CANCELS = re.compile(
     r"\b(?:cancel(?:l?ed|s)|called off|is off|was off|falls through|fell through|not happening"
     r"|abgesagt|sag\w+ \w+ ab|fällt (?:\w+ ){0,2}aus|fallen (?:\w+ ){0,2}aus|ausgefallen|gestrichen"
@@ -318,11 +312,6 @@ def says_change(text: str) -> bool:
 def says_cancelled(text: str) -> bool:
     """Whether it says that something does not take place."""
     return _CANCELS.search(text.lower()) is not None
-
-
-def is_sum(text: str) -> bool:
-    """Whether it is only to be reckoned; a number, a day or a telephone number is not."""
-    return _SUM.match(text) is not None
 
 
 def _in_time(nodes: Sequence[Node], asked: Sequence[calendar.Range]) -> Floats:

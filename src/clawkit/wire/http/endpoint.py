@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
@@ -43,6 +44,8 @@ from clawkit.wire.subscriptions import Hub
 
 if TYPE_CHECKING:
     from clawkit.wire.server import ServerCore
+
+_log = logging.getLogger("clawkit.wire")
 
 IDLE_SECONDS = 3600.0
 RECHECK_SECONDS = 30.0
@@ -144,6 +147,13 @@ class HttpRefusal(Exception):
         self.headers = list(headers)
 
 
+def as_refusal(error: AccessError) -> HttpRefusal:
+    """How somebody who may not call is answered."""
+    challenge = error.challenge.encode("latin-1", "replace")
+    headers = [(b"www-authenticate", challenge)] if challenge else []
+    return HttpRefusal(error.status, str(error), *headers)
+
+
 App = Starlette
 
 
@@ -236,6 +246,7 @@ class Endpoint:
         max_body: int,
         authenticate: Authenticate | None,
         admit: Admit | None = None,
+        recheck_every: float | None = None,
     ) -> None:
         self._server = server
         self._origins = origins
@@ -243,15 +254,12 @@ class Endpoint:
         self._max_body = max_body
         self._authenticate = authenticate
         self._admit = admit
+        self._recheck_every = recheck_every
 
-    async def __call__(
-        self, scope: Any, receive: Receive, send: SendAsgi, headers: Headers | None = None
-    ) -> None:
-        """Answer a request; `headers` are its headers, if they have been read already."""
+    async def __call__(self, scope: Any, receive: Receive, send: SendAsgi) -> None:
         message: Message | None = None
         try:
-            if headers is None:
-                headers = read_headers(scope["headers"])
+            headers = read_headers(scope["headers"])
             reason = self._origins.refuse(headers)
             if reason is not None:
                 raise HttpRefusal(403, reason)
@@ -272,8 +280,7 @@ class Endpoint:
         except HttpRefusal as refusal:
             await self._refuse(send, message, refusal)
         except AccessError as error:
-            challenge = (b"www-authenticate", error.challenge.encode("latin-1", "replace"))
-            await self._refuse(send, message, HttpRefusal(error.status, str(error), challenge))
+            await self._refuse(send, message, as_refusal(error))
         except asyncio.CancelledError:
             await self._refuse(send, message, HttpRefusal(503, "The server is shutting down"))
         except ProtocolError as error:
@@ -308,7 +315,7 @@ class Endpoint:
             return
         if modern:
             check_modern(headers, message, meta, self._server)
-        if message["method"] == "subscriptions/listen":
+        if self._admit is not None or message["method"] == "subscriptions/listen":
             receive = self._while_admitted(scope, receive)
         extra: HeaderList = []
         if message["method"] == "initialize" and (session_id := self._new_id(session, message)):
@@ -378,14 +385,17 @@ class Endpoint:
             await stream.write(receive, send)
             return
         stream, listener = NoticeStream(), Session()
-        self._server.hub.join(listener, stream.tell, self._server.features())
+        self._server.hub.join(listener, stream.tell, self._server.features(), stream.close)
         try:
             await stream.write(receive, send)
         finally:
             self._server.hub.leave(listener)
 
     def _while_admitted(self, scope: Any, receive: Receive) -> Receive:
-        return while_admitted(receive, lambda: self.admits(scope, _nothing))
+        """Receives what comes after the body: that the caller left, or has to."""
+        return while_admitted(
+            receive, lambda: self.admits(scope, _nothing), every=self._recheck_every
+        )
 
     async def _delete(self, scope: Any, headers: Headers, send: SendAsgi) -> None:
         principal = await self._who(scope, _nothing, None)
@@ -411,16 +421,23 @@ class Endpoint:
         return await found if isawaitable(found) else found
 
 
-def while_admitted(receive: Receive, admits: Callable[[], Awaitable[bool]]) -> Receive:
+def while_admitted(
+    receive: Receive, admits: Callable[[], Awaitable[bool]], *, every: float | None = None
+) -> Receive:
     """A `receive` that also reports a disconnect as soon as `admits` says no."""
+    seconds = every or RECHECK_SECONDS
 
     async def received() -> Any:
         event = asyncio.ensure_future(receive())
         try:
-            while not (await asyncio.wait((event,), timeout=RECHECK_SECONDS))[0]:
-                with suppress(HttpRefusal):  # unknown for now: ask again
+            while not (await asyncio.wait((event,), timeout=seconds))[0]:
+                try:
                     if not await admits():
                         return {"type": "http.disconnect"}
+                except HttpRefusal:
+                    continue  # unknown for now: ask again
+                except Exception:  # noqa: BLE001 - whatever it is, the next look counts
+                    _log.exception("a caller cannot be checked")
             return event.result()
         finally:
             event.cancel()

@@ -241,11 +241,12 @@ _ACCEPTED_AT_ONCE = 32
 """asyncio accepts so many before it tells us of one: the limit is exceeded by a few times that."""
 _OTHER_LOOPBACK = {"127.0.0.1": "::1", "localhost": "::1", "::1": "127.0.0.1"}
 _TRIES = 16
+"""How many ports are tried that are free at one address."""
+
 _ADVICE = {
     errno.EACCES: ": choose a port from 1024 on",
     errno.EADDRINUSE: ": choose another port",
 }
-"""How many ports are tried that are free at one address."""
 _NO_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
