@@ -22,7 +22,7 @@ from clawkit import Context, SdkMcpServerImpl, Session
 from clawkit.errors import InvalidRequestError, ParseError
 from clawkit.wire import jsonrpc
 from clawkit.wire.line_io import LineReader
-from clawkit.wire.server import ROUTES
+from clawkit.wire.methods import ROUTES
 from tests.wire.samples.messages import (
     CAPABILITIES_KEY,
     MODERN,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clawkit.errors import InvalidParamsError
-from clawkit.wire.server import page
+from clawkit.wire.methods import page
 
 ITEMS = {f"item-{n}": n for n in range(7)}
 

@@ -38,7 +38,7 @@ from clawkit.system.rate_limiter import TokenBuckets
 from clawkit.wire import jsonrpc
 from clawkit.wire.http.response import Asgi, Receive, SendAsgi, respond
 from clawkit.wire.jsonrpc import Message
-from clawkit.wire.server import ROUTES
+from clawkit.wire.methods import ROUTES
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
