@@ -281,6 +281,10 @@ def test_what_was_said_around_a_memory_elsewhere_is_not_quoted() -> None:
         "Noted: 2026-10-31 18:30, Jean: (We had tea (2026-10-31).) Wilf lives in Alderbank. (It "
         "rained)",
         "Noted: 2026-11-02: The ferry (Norddeich) leaves on Friday (2026-11-06)",
+        "Noted: 2026-07-01 (earlier), Jean: Otto lives in Kelso.",
+    )
+    assert ask("Hi", "Where does Otto live?", system=system) == (
+        "Jean said on 2026-07-01: “Otto lives in Kelso.”"
     )
     assert ask("Hi", "Where does Wilf live?", system=system) == (
         "Jean said on 2026-10-31: “Wilf lives in Alderbank.”"
@@ -500,7 +504,7 @@ def test_telling_and_asking_in_one_message() -> None:
             "Anotado: “A Leonor enganou-se, deu-me o livro errado”.",
         ),
         ("We gaan naar Rome.", "Got it: “We gaan naar Rome”."),
-        ("My wifi password is Tulip77", "Got it: your wifi password is [password]."),
+        ("My wifi password is Tulip77", "Got it: your wifi password is [removed: password]."),
         ("That's wrong, my shoe size is 43.", "Got it: your shoe size is 43."),
         (
             "cause: wal not archived. fix: archive_command",

@@ -20,12 +20,12 @@ import msgspec
 import numpy as np
 
 from clawkit.errors import StoreError
-from clawkit.memory.display_text import MemoryTexts
+from clawkit.memory.display_text import MemoryTexts, newest_first, told_at
 from clawkit.memory.people import names_of
 from clawkit.memory.portrait import Told, best_of, is_of, portrait
 from clawkit.memory.recall.question import RecallQuestion
 from clawkit.memory.recall.search import Hit, SearchResult, search
-from clawkit.memory.recall.signals import mentioned, says_change
+from clawkit.memory.recall.signals import mentioned, says_change, tells_home
 from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, reads
 from clawkit.memory.tokens import Caller
@@ -58,10 +58,12 @@ _log = logging.getLogger("clawkit.memory")
 
 
 class Recollection(msgspec.Struct, frozen=True):
-    """What came to mind: the hits that are worth telling, the best first."""
+    """What came to mind: the hits that are worth telling, the best matter first."""
 
     kind: str
     hits: tuple[Hit, ...]
+    """Those on one matter stand together, the newest first, unless the past is asked for."""
+
     beside: tuple[Hit, ...]
     """What is told beside them: the next best, which may be on the same matter."""
 
@@ -118,7 +120,8 @@ def recollect(
         current = [hit.node for hit in hits if hit.node.seq not in replaced]
         told = {hit.node.seq for hit in hits}
         best = () if of_asker else current[:limit]
-        texts = MemoryTexts(known.question.people.own, _around(unit, best, told))
+        since = _since([hit.node for hit in hits], vectors)
+        texts = MemoryTexts(known.question.people.own, _around(unit, best, told), since)
     if hits and counts:
         hits = _told_now(database, being, hits, caller, now)
     found = [hit.node for hit in hits]
@@ -128,7 +131,26 @@ def recollect(
     else:
         matters = _matters(found, limit, vectors, replaced)
     block = texts.block(message, matters, [node.seq for node in best]) if matters else nothing
-    return Recollection(known.kind, hits[:limit], hits[limit:], block)
+    hits = tuple(msgspec.structs.replace(hit, earlier=hit.node.seq in since) for hit in hits)
+    first = hits[:limit]
+    if not known.question.is_about_past:
+        first = _as_read(hits, limit, matters, since)
+    return Recollection(known.kind, first, tuple(hit for hit in hits if hit not in first), block)
+
+
+def _as_read(
+    hits: Sequence[Hit], limit: int, matters: Sequence[Sequence[Node]], since: Mapping[int, int]
+) -> tuple[Hit, ...]:
+    """The best so many, with what replaced them before them, and those on one matter together."""
+    by_seq = {hit.node.seq: hit for hit in hits}
+    wanted = dict.fromkeys(
+        seq for hit in hits[:limit] for seq in (since.get(hit.node.seq), hit.node.seq)
+    )
+    kept = [seq for seq in wanted if seq in by_seq][:limit]
+    matter_of = {node.seq: at for at, matter in enumerate(matters) for node in matter}
+    order = dict.fromkeys(matter_of[seq] for seq in kept)
+    together = (node.seq for at in order for node in newest_first(matters[at]))
+    return tuple(by_seq[seq] for seq in together if seq in kept)
 
 
 _INTRODUCED, _NEAR, _LATER = 0.6, 0.3, 0.6
@@ -157,8 +179,7 @@ def look_again(
     introduced = names.named(best.scene.action) - names.named(question.text)
     tells = np.array([node.seq not in found.only_asking for node in nodes])
     leads = tells & (mentioned(nodes, introduced) > 0)
-    said = best.created, best.seq
-    later = np.array([(node.created, node.seq) > said for node in nodes], np.float32)
+    later = np.array([told_at(node) > told_at(best) for node in nodes], np.float32)
     leads |= tells & (later > 0) & _ends(best, nodes, question)
     near = tells * _nearness(best, nodes, vectors)
     gain = _INTRODUCED * leads + near * (_NEAR + _LATER * later)
@@ -220,20 +241,32 @@ def _replaced(first: Node, nodes: Sequence[Node], vectors: Mapping[int, Floats])
         node.seq
         for node, cosine in zip(nodes, near, strict=True)
         if cosine >= _REPLACED
-        and node.created < first.created
+        and told_at(node) < told_at(first)
         and node.source.voice == first.source.voice
     )
 
 
+def _since(nodes: Sequence[Node], vectors: Mapping[int, Floats]) -> dict[int, int]:
+    """For those whose matter another of these says to have changed, the number of the newest."""
+    return {
+        seq: node.seq
+        for node in sorted(nodes, key=told_at)
+        for seq in _replaced(node, nodes, vectors)
+    }
+
+
 def _nearness(best: Node, nodes: Sequence[Node], vectors: Mapping[int, Floats]) -> Floats:
-    """The cosine of each with the best, 0 where one has no vector."""
-    middle = vectors.get(best.seq)
-    if middle is None:
-        return np.zeros(len(nodes), np.float32)
-    found = (vectors.get(node.seq) for node in nodes)
-    return np.array(
-        [0.0 if one is None else max(0.0, float(one @ middle)) for one in found], np.float32
-    )
+    """The cosine of each with the best, 0 where one has no vector; where both tell where their
+    speaker lives, enough to be on one matter.
+    """
+    middle, home = vectors.get(best.seq), tells_home(best.scene.action)
+
+    def near(node: Node) -> float:
+        least = _ONE_MATTER if home and tells_home(node.scene.action) else 0.0
+        vector = vectors.get(node.seq)
+        return least if vector is None or middle is None else max(least, float(vector @ middle))
+
+    return np.array([near(node) for node in nodes], np.float32)
 
 
 def _of_asker(
@@ -283,9 +316,10 @@ def _matters(
             matters.append([node])
         else:
             nearest.append(node)
+    ended = [node for node in found if node.seq in replaced]
     if matters:
-        matters[0] += [node for node in found if node.seq in replaced]
-    return matters
+        matters[0] += ended
+    return matters or [ended] * bool(ended)
 
 
 def _around(unit: Unit, best: Sequence[Node], told: Collection[int]) -> dict[int, Node]:

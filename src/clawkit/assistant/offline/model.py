@@ -88,14 +88,14 @@ _SUMMARIZE = re.compile(
 _LINE = re.compile(r"^- (User: |Noted: |Assistant: |Tool: |Open question: |)(?!<attachment)(.+)$")
 _DATED = re.compile(r"^(\d{4}-\d\d-\d\d)(?:, \d{4}-\d\d-\d\d)*(?:, ([^—]+?))? — (.+)$")
 _DATED_ELSEWHERE = re.compile(
-    r"^(\d{4}-\d\d-\d\d)(?: \d\d:\d\d)?(?: until \d{4}-\d\d-\d\d)?(?:, ([^:]+))?: (.+)$"
+    r"^(\d{4}-\d\d-\d\d)(?: \d\d:\d\d)?(?: until \d{4}-\d\d-\d\d| \(earlier\))?"
+    r"(?:, ([^:]+))?: (.+)$"
 )
 """As a Being that is served elsewhere tells it, with what was said around it in brackets."""
 _BRACKETS = r"\((?!\d{4}-\d\d-\d\d\))(?:[^()]|\([^()]*\))*\)"
 _AROUND = re.compile(rf"^{_BRACKETS} (?=\S)|(?<=\S) {_BRACKETS}$")
 _KNOWS_ONLY_THIS = "I know this conversation only; `share = true` under [memory] lets me know more."
 _RETRACT = "`claw memory` shows its id, `claw memory retract ID` takes it back."
-_REMOVED = re.compile(r"\[removed: ([a-z0-9-]+)\]")
 _SEARCHED = 2_000_000
 """Characters of a file in which answers are looked for."""
 _EXTRACTED = 5
@@ -234,7 +234,7 @@ def _to_sentences(text: str, conversation: Conversation) -> Iterator[str]:
     """Acknowledge what the message states, then answer what it asks."""
     said = _read(text)
     # What an answer repeats may be read by others, and memory takes it out as well.
-    shown = _REMOVED.sub(r"[\1]", remove_secrets(text)[0])
+    shown = remove_secrets(text)[0]
     repeated = said if shown == text else _read(shown)
     yield _acknowledged([one for one in repeated if one.kind == "state"], conversation.frames)
     for one in said:
