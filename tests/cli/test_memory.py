@@ -206,6 +206,18 @@ def test_the_history_says_in_words_what_was_done_the_newest_first() -> None:
     )
 
 
+def test_an_undo_that_is_undone_is_named_alone() -> None:
+    node = remember(NUTS)
+    run("memory", "retract", node)
+    run("memory", "undo", "2")
+    run("memory", "undo", "3")
+    lines = [re.sub(r"^(\d)  [-\d]+ [\d:]+  ", r"\1 ", line) for line in _history()]
+    assert lines[:2] == [
+        f"4 undid 3: goes: '{NUTS}'",
+        f"3 undid 2: comes back: '{NUTS}'  (undone by 4)",
+    ]
+
+
 def test_many_memories_of_one_change_are_told_by_the_first_ones(tmp_path: Path) -> None:
     notes = tmp_path / "notes.md"
     notes.write_text("\n\n".join(f"Note number {n} is about trees." for n in range(5)))
