@@ -141,16 +141,19 @@ def recollect(
 def _as_read(
     hits: Sequence[Hit], limit: int, matters: Sequence[Sequence[Node]], since: Mapping[int, int]
 ) -> tuple[Hit, ...]:
-    """The best so many, with what replaced them before them, and those on one matter together."""
+    """The best so many, with what replaced them before them; what one person told on a matter
+    together, the newest first.
+    """
     by_seq = {hit.node.seq: hit for hit in hits}
     wanted = dict.fromkeys(
         seq for hit in hits[:limit] for seq in (since.get(hit.node.seq), hit.node.seq)
     )
-    kept = [seq for seq in wanted if seq in by_seq][:limit]
     matter_of = {node.seq: at for at, matter in enumerate(matters) for node in matter}
-    order = dict.fromkeys(matter_of[seq] for seq in kept)
-    together = (node.seq for at in order for node in newest_first(matters[at]))
-    return tuple(by_seq[seq] for seq in together if seq in kept)
+    together: dict[tuple[int, str], list[Node]] = {}
+    for seq in [seq for seq in wanted if seq in by_seq][:limit]:
+        node = by_seq[seq].node
+        together.setdefault((matter_of[seq], node.source.voice), []).append(node)
+    return tuple(by_seq[node.seq] for told in together.values() for node in newest_first(told))
 
 
 _INTRODUCED, _NEAR, _LATER = 0.6, 0.3, 0.6

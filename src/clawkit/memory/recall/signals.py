@@ -142,7 +142,7 @@ _HOME = re.compile(
     r"|\b(?:j['’]habite|(?:nous )?habitons|on habite)\b|\b(?:j['’]ai|avons|on a) (?:dé|em)ménagé\b"
     r"|\b(?:abit(?:o|iamo)|viv(?:o|iamo) a)\b|\b(?:mi sono|ci siamo) trasferit\w"
     r"|\bmor(?:o|amos) (?:em|n[oa]s?)\b|\bme mudei\b|\bmudei-me\b|\bmudámo-nos\b"
-    r"|\b(?:ik woon|wij? wonen)\b|\b(?:ik ben|wij? zijn)\b.{0,60}\bverhuisd\b",
+    r"|\b(?:ik woon|w(?:e|ij) wonen)\b|\b(?:ik ben|w(?:e|ij) zijn)\b.{0,60}\bverhuisd\b",
     re.IGNORECASE,
 )
 """Says of its speaker where they live, or that they moved: words for it that are little alike."""
