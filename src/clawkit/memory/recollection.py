@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from clawkit.errors import StoreError
-from clawkit.memory.display_text import MemoryTexts, newest_first, told_at
+from clawkit.memory.display_text import MemoryTexts, told_at
 from clawkit.memory.people import names_of
 from clawkit.memory.portrait import Told, best_of, is_of, portrait
 from clawkit.memory.recall.question import RecallQuestion
@@ -58,11 +58,11 @@ _log = logging.getLogger("clawkit.memory")
 
 
 class Recollection(msgspec.Struct, frozen=True):
-    """What came to mind: the hits that are worth telling, the best matter first."""
+    """What came to mind: the hits that are worth telling."""
 
     kind: str
     hits: tuple[Hit, ...]
-    """Those on one matter stand together, the newest first, unless the past is asked for."""
+    """The best first, but what has changed after what it has become, unless the past is asked."""
 
     beside: tuple[Hit, ...]
     """What is told beside them: the next best, which may be on the same matter."""
@@ -132,28 +132,21 @@ def recollect(
         matters = _matters(found, limit, vectors, replaced)
     block = texts.block(message, matters, [node.seq for node in best]) if matters else nothing
     hits = tuple(msgspec.structs.replace(hit, earlier=hit.node.seq in since) for hit in hits)
-    first = hits[:limit]
     if not known.question.is_about_past:
-        first = _as_read(hits, limit, matters, since)
-    return Recollection(known.kind, first, tuple(hit for hit in hits if hit not in first), block)
+        hits = _current_first(hits, since)
+    return Recollection(known.kind, hits[:limit], hits[limit:], block)
 
 
-def _as_read(
-    hits: Sequence[Hit], limit: int, matters: Sequence[Sequence[Node]], since: Mapping[int, int]
-) -> tuple[Hit, ...]:
-    """The best so many, with what replaced them before them; what one person told on a matter
-    together, the newest first.
-    """
+def _current_first(hits: Sequence[Hit], since: Mapping[int, int]) -> tuple[Hit, ...]:
+    """The best first, but what has changed after what it has become."""
     by_seq = {hit.node.seq: hit for hit in hits}
-    wanted = dict.fromkeys(
-        seq for hit in hits[:limit] for seq in (since.get(hit.node.seq), hit.node.seq)
-    )
-    matter_of = {node.seq: at for at, matter in enumerate(matters) for node in matter}
-    together: dict[tuple[int, str], list[Node]] = {}
-    for seq in [seq for seq in wanted if seq in by_seq][:limit]:
-        node = by_seq[seq].node
-        together.setdefault((matter_of[seq], node.source.voice), []).append(node)
-    return tuple(by_seq[node.seq] for told in together.values() for node in newest_first(told))
+    order: dict[int, None] = {}
+    for seq in by_seq:
+        became = [seq]
+        while (newer := since.get(became[-1])) in by_seq:
+            became.append(newer)
+        order.update(dict.fromkeys(reversed(became)))
+    return tuple(by_seq[seq] for seq in order)
 
 
 _INTRODUCED, _NEAR, _LATER = 0.6, 0.3, 0.6
@@ -164,6 +157,10 @@ _FIRST_FEW, _SAME_MATTER = 4, 0.4
 
 _REPLACING, _REPLACED = 12, 0.5
 """Who is among so many, so near to the best, later, and says that it has changed, is so now."""
+
+
+_MARKED = 0.55
+"""How near two are of which the later, that says what has changed, makes the other `earlier`."""
 
 
 def look_again(
@@ -235,7 +232,9 @@ def _replacing(nodes: Sequence[Node], near: Floats) -> int | None:
     return max(found, key=lambda at: near[at], default=None)
 
 
-def _replaced(first: Node, nodes: Sequence[Node], vectors: Mapping[int, Floats]) -> frozenset[int]:
+def _replaced(
+    first: Node, nodes: Sequence[Node], vectors: Mapping[int, Floats], enough: float = _REPLACED
+) -> frozenset[int]:
     """What its speaker said before on the matter of the first, which says that it has changed."""
     if not says_change(first.scene.action):
         return frozenset()
@@ -243,18 +242,18 @@ def _replaced(first: Node, nodes: Sequence[Node], vectors: Mapping[int, Floats])
     return frozenset(
         node.seq
         for node, cosine in zip(nodes, near, strict=True)
-        if cosine >= _REPLACED
+        if cosine >= enough
         and told_at(node) < told_at(first)
         and node.source.voice == first.source.voice
     )
 
 
 def _since(nodes: Sequence[Node], vectors: Mapping[int, Floats]) -> dict[int, int]:
-    """For those whose matter another of these says to have changed, the number of the newest."""
+    """For those that another of these says to have changed, the number of the newest that does."""
     return {
-        seq: node.seq
-        for node in sorted(nodes, key=told_at)
-        for seq in _replaced(node, nodes, vectors)
+        seq: newer.seq
+        for newer in sorted(nodes, key=told_at)
+        for seq in _replaced(newer, nodes, vectors, _MARKED)
     }
 
 
@@ -265,7 +264,7 @@ def _nearness(best: Node, nodes: Sequence[Node], vectors: Mapping[int, Floats]) 
     middle, home = vectors.get(best.seq), tells_home(best.scene.action)
 
     def near(node: Node) -> float:
-        least = _ONE_MATTER if home and tells_home(node.scene.action) else 0.0
+        least = _MARKED if home and tells_home(node.scene.action) else 0.0
         vector = vectors.get(node.seq)
         return least if vector is None or middle is None else max(least, float(vector @ middle))
 
