@@ -228,7 +228,7 @@ def _plain(word: str) -> str:
 @cache
 def words_that_say_little() -> frozenset[str]:
     """Those of all languages; which of them count depends on the text."""
-    return frozenset().union(*_lists_that_say_little())
+    return frozenset[str]().union(*_lists_that_say_little())
 
 
 @cache
