@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawkit.assistant.offline.frames import frames_for, frames_in
-from clawkit.assistant.offline.model import INTRODUCTION, Offline, answer_to
+from clawkit.assistant.offline.model import Offline, answer_to
 from clawkit.assistant.offline.statements import Statement, is_taken_back, to_reader, told
 from clawkit.assistant.prompt import EARLIER, FORGOTTEN, ONLY_HERE, REMEMBERED
 from clawkit.models.protocol import (
@@ -26,6 +26,8 @@ from clawkit.text.tables import table
 from tests.assistant.offline_corpus import assistant, user
 
 NOT_FOUND = frames_in("en").not_found
+
+INTRODUCTION = frames_in("en").introduction
 
 
 def ask(*said: str, system: str = "") -> str:
@@ -281,6 +283,10 @@ def test_what_was_said_around_a_memory_elsewhere_is_not_quoted() -> None:
         "Noted: 2026-10-31 18:30, Jean: (We had tea (2026-10-31).) Wilf lives in Alderbank. (It "
         "rained)",
         "Noted: 2026-11-02: The ferry (Norddeich) leaves on Friday (2026-11-06)",
+        "Noted: 2026-07-01 (earlier), Jean: Otto lives in Kelso.",
+    )
+    assert ask("Hi", "Where does Otto live?", system=system) == (
+        "Jean said on 2026-07-01: “Otto lives in Kelso.”"
     )
     assert ask("Hi", "Where does Wilf live?", system=system) == (
         "Jean said on 2026-10-31: “Wilf lives in Alderbank.”"
@@ -334,6 +340,7 @@ def test_small_talk_is_no_part_of_a_quote_and_a_sentence_begins_with_a_capital()
             "Hai detto il 2026-11-15: ",
         ),
         ("O meu gato é o Miso.", "Quem é o meu gato?", "Disseste em 2026-11-15: "),
+        ("Mijn kat heet Miso.", "Hoe heet mijn kat?", "Je zei op 2026-11-15: "),
     ],
 )
 def test_an_answer_is_framed_in_the_language_of_its_message(
@@ -345,8 +352,45 @@ def test_an_answer_is_framed_in_the_language_of_its_message(
 
 
 def test_where_the_language_is_in_doubt_or_has_no_frames_they_are_english() -> None:
-    for said in ("Katze?", "Mi ha chiamato Anna.", "We gaan naar Rome.", "我住在上海。", "asdf"):
+    for said in ("Katze?", "Mi ha chiamato Anna.", "Rome.", "我住在上海。", "asdf"):
         assert frames_for(said).language == "en"
+
+
+def test_a_word_that_tells_no_language_is_answered_in_that_of_what_was_said_before() -> None:
+    assert ask("Ik woon in Utrecht.", "Katze?").startswith(frames_in("nl").not_found)
+    assert ask("Ich wohne in Kiel.", "Hallo", "Grüße?").startswith(frames_in("de").not_found)
+
+
+@pytest.mark.parametrize(
+    ("said", "language", "answer"),
+    [
+        ("Bonjour !", "fr", "hello"), ("Buongiorno", "it", "hello"), ("Goedemorgen", "nl", "hello"),
+        ("Danke!", "de", "welcome"), ("Grazie mille", "it", "welcome"),
+        ("Dank je wel", "nl", "welcome"), ("Obrigada!", "pt", "welcome"),
+        ("Tot ziens", "nl", "goodbye"), ("¿Quién eres?", "es", "introduction"),
+        ("Wat kun je?", "nl", "able"), ("Que peux-tu faire ?", "fr", "able"),
+        ("Wie ben je?", "nl", "introduction"),
+        ("Wat weet je over mij?", "nl", "nothing_yet"), ("Cosa sai di me?", "it", "nothing_yet"),
+        ("Vergeet wat ik over Jan gezegd heb.", "nl", "nothing_to_forget"),
+        ("Vergiss, was ich über Jan gesagt habe.", "de", "nothing_to_forget"),
+    ],
+)  # fmt: skip
+def test_small_talk_and_what_is_known_are_answered_in_their_language(
+    said: str, language: str, answer: str
+) -> None:
+    expected = getattr(frames_in(language), answer).strip("()")
+    assert ask("Hi", said).startswith(expected)
+
+
+@pytest.mark.parametrize("language", table("answers"))
+def test_the_first_answer_says_what_it_is_in_the_language_of_the_message(language: str) -> None:
+    said = {
+        "en": "My cat is called Miso.", "de": "Meine Katze heißt Miso.",
+        "fr": "Mon chat est le plus beau.", "es": "Mi gato se llama Miso y vive con nosotros.",
+        "it": "Il mio gatto si chiama Miso.", "pt": "O meu gato chama-se Miso e não dorme.",
+        "nl": "Mijn kat heet Miso.",
+    }  # fmt: skip
+    assert ask(said[language]).endswith(frames_in(language).introduction)
 
 
 @pytest.mark.parametrize("language", table("answers"))
@@ -436,7 +480,8 @@ def test_a_card_number_is_not_repeated() -> None:
     ],
 )
 def test_an_order_to_forget_is_understood_in_many_languages(told: str, order: str) -> None:
-    assert ask(told, order).startswith("I won't use that any more here: “")
+    unused = [frames_in(one).unused.partition("{")[0] for one in table("answers")]
+    assert ask(told, order).startswith(tuple(f"{one}“" for one in unused))
     assert ask(told, order, "What do you know about me?").startswith("I found nothing yet")
 
 
@@ -499,8 +544,8 @@ def test_telling_and_asking_in_one_message() -> None:
             "A Leonor enganou-se, deu-me o livro errado.",
             "Anotado: “A Leonor enganou-se, deu-me o livro errado”.",
         ),
-        ("We gaan naar Rome.", "Got it: “We gaan naar Rome”."),
-        ("My wifi password is Tulip77", "Got it: your wifi password is [password]."),
+        ("We gaan naar Rome.", "Genoteerd: “We gaan naar Rome”."),
+        ("My wifi password is Tulip77", "Got it: your wifi password is [removed: password]."),
         ("That's wrong, my shoe size is 43.", "Got it: your shoe size is 43."),
         (
             "cause: wal not archived. fix: archive_command",
@@ -562,7 +607,8 @@ def test_of_what_is_as_close_the_newest_comes_first() -> None:
 
 def test_what_is_to_be_forgotten_in_other_words_is_shown_and_not_guessed() -> None:
     answer = ask("I live in Leipzig", "Vergiss, dass ich in Leipzig wohne")
-    assert answer.startswith("I found nothing like that to forget. Am nächsten kommt: “I live")
+    nothing = frames_in("de").nothing_to_forget
+    assert answer.startswith(f"{nothing} Am nächsten kommt: “I live")
     assert "`claw memory retract ID`" in answer
     assert "Leipzig" in ask("I live in Leipzig", "Vergiss, dass ich wohne", "Where do I live?")
 
@@ -596,12 +642,10 @@ def test_instructions_assistant_and_tools_are_not_the_person() -> None:
     ("said", "expected"),
     [
         ("Hello!", "Hello!"),
-        ("Guten Tag", "Hello!"),
+        ("Guten Tag", "Hallo! Sag mir"),
         ("thanks a lot", "You're welcome."),
         ("Thanks love", "You're welcome."),
         ("Thanks, you're a star.", "You're welcome."),
-        ("Obrigada!", "You're welcome."),
-        ("Grazie mille", "You're welcome."),
         ("help", "Tell me something to remember"),
         ("What can you do?", "Tell me something to remember"),
         ("Who are you?", "not a language model"),

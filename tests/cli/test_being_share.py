@@ -122,6 +122,32 @@ def test_names_work_in_addresses_and_others_have_their_ids_there() -> None:
         assert call(f"{address}/team", garden, "get_current_time")[0] == 403
 
 
+def test_what_is_pasted_and_what_is_installed_call_a_being_alike(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain_environment(monkeypatch)
+    file = BY_CLIENT["cursor"].write(home)
+    run("remember", "Anna is allergic to nuts", "--embedder", "none")
+    for being in ("team", "Ada's garden"):
+        run("being", "create", being)
+    for being, name in (
+        ("team", "team"),
+        ("Ada's garden", "Ada-s-garden"),
+        ("assistant", "memory"),
+    ):
+        shared = as_json("being", "share", being)
+        assert shared["entry"] == name
+        assert list(json.loads(shared["config"])["mcpServers"]) == [name]
+        told = run("being", "share", being).stderr
+        assert (f"--name {name}" in told) is ("'" in being)
+        (found,) = (one for one in as_json("being", "list") if one["name"] == being)
+        for called in (being, found["id"]):
+            run("install", "cursor", "--being", called)
+            assert json.loads(file.read_text())["mcpServers"][name]["args"][-1] == called
+            run("install", "cursor", "--being", called, "--remove")
+            assert name not in json.loads(file.read_text())["mcpServers"]
+
+
 def test_install_takes_the_address_and_asks_for_the_token(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,9 +253,9 @@ def test_a_second_being_does_not_hide_behind_the_name_of_the_first(home: Path) -
     for name in ("team", "house"):
         run("being", "create", name)
     run("install", "cursor", "--being", "team")
-    told = run("install", "cursor", "--being", "house", code=1)
+    told = run("install", "cursor", "--being", "house", "--name", "team", code=1)
     assert "another name with --name" in told.stdout + told.stderr
-    run("install", "cursor", "--being", "house", "--name", "house")
+    run("install", "cursor", "--being", "house")
 
 
 @pytest.mark.usefixtures("home")

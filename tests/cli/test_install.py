@@ -79,13 +79,13 @@ def test_a_memory_is_installed_beside_the_assistant(home: Path) -> None:
     assert "there is no Being called 'team'" in missing.stderr
     make_being("team")
     result = run("cursor", "--being", "team")
-    assert result.stdout.splitlines()[0].split()[:3] == ["installed", "memory", "cursor"]
+    assert result.stdout.splitlines()[0].split()[:3] == ["installed", "team", "cursor"]
     assert "claw setup" not in result.stdout
-    entry = json.loads(path.read_text())["mcpServers"]["memory"]
+    entry = json.loads(path.read_text())["mcpServers"]["team"]
     assert entry["args"] == ["being", "stdio", "team"]
     assert [line.split()[0] for line in run("--being", "team").stdout.splitlines()[:1]] == ["added"]
     make_being("other")
-    other = run("cursor", "--being", "other")
+    other = run("cursor", "--being", "other", "--name", "team")
     assert (other.exit_code, "another name with --name" in other.stdout) == (1, True)
     assert run("cursor", "--being", "team", "--remove").exit_code == 0
     assert path.read_bytes() == before

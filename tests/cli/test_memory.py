@@ -96,6 +96,23 @@ def test_recall_explains_and_answers_what_was_known_then() -> None:
     assert said("recall", "Anna allergic nuts", "--as-of", "2020-01-01") == NOTHING
 
 
+def test_what_is_so_now_is_recalled_first_and_what_was_so_is_marked() -> None:
+    run("remember", "I moved to York, my flat is by the river", "--when", "2026-10-02")
+    run("remember", "I live in Leeds, in a flat near the canal", "--when", "2026-03-02")
+    first, second = said("recall", "Where do I live?").splitlines()
+    assert first.endswith("2026-10-02 — I moved to York, my flat is by the river")
+    assert second.endswith("2026-03-02 — I live in Leeds, in a flat near the canal  [earlier]")
+    marks = [hit["earlier"] for hit in as_json("recall", "Where do I live?")["hits"]]
+    assert marks == [False, True]
+
+
+def test_what_was_replaced_is_recalled_with_the_day_until_which_it_was_so() -> None:
+    node = remember("My dentist is Dr Patel", "--when", "2026-04-02")
+    run("memory", "replace", node, "My dentist is Dr Novak")
+    (line,) = said("recall", "Who is my dentist?", "--as-of", "2026-05-01").splitlines()
+    assert re.search(r"— My dentist is Dr Patel  \[until \d{4}-\d\d-\d\d\]$", line)
+
+
 def test_text_comes_from_stdin_too() -> None:
     run("remember", "-", stdin=f"{NUTS}\n")
     assert texts("memory", "search", "nuts") == [f"{time.strftime('%Y-%m-%d')} — {NUTS}"]
@@ -187,6 +204,18 @@ def test_the_history_says_in_words_what_was_done_the_newest_first() -> None:
     assert "entry 5 has changed a memory since; undo entry 5 first" in refused(
         "memory", "undo", "1"
     )
+
+
+def test_an_undo_that_is_undone_is_named_alone() -> None:
+    node = remember(NUTS)
+    run("memory", "retract", node)
+    run("memory", "undo", "2")
+    run("memory", "undo", "3")
+    lines = [re.sub(r"^(\d)  [-\d]+ [\d:]+  ", r"\1 ", line) for line in _history()]
+    assert lines[:2] == [
+        f"4 undid 3: goes: '{NUTS}'",
+        f"3 undid 2: comes back: '{NUTS}'  (undone by 4)",
+    ]
 
 
 def test_many_memories_of_one_change_are_told_by_the_first_ones(tmp_path: Path) -> None:

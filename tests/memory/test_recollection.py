@@ -86,3 +86,44 @@ def test_what_became_of_a_thing_is_told_beside_it_though_nothing_else_is_alike(
     memory.remember("I sold the Jazz to Brenda's nephew and take the bus.", Caller())
     assert "sold the Jazz" in told(memory, "What car do I drive?")
     assert "Biscuit" not in told(memory, "What car do I drive?")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "question"),
+    [
+        ("I live in Leeds, in a flat near the canal", "I moved to York", "Where do I live?"),
+        ("Ik woon in Utrecht", "Ik ben vorige week naar Gent verhuisd", "Waar woon ik?"),
+        ("Ich wohne in Kiel", "Ich bin nach Bremen umgezogen", "Wo wohne ich?"),
+        (
+            "Mijn pianoles is op dinsdag",
+            "De pianoles is verplaatst naar vrijdag",
+            "Wanneer is pianoles?",
+        ),
+    ],
+)
+def test_what_is_so_now_is_listed_first_and_the_earlier_one_is_marked(
+    memory: Memory, clock: Clock, old: str, new: str, question: str
+) -> None:
+    memory.remember(old, Caller())
+    clock.now += 40 * 86_400
+    memory.remember(new, Caller())
+    found = memory.recall(question, Caller())
+    assert [hit.node.scene.action.split(" (")[0] for hit in found.hits] == [new, old]
+    assert [hit.earlier for hit in found.hits] == [False, True]
+    assert f"2027-01-15 (earlier): {old}" in found.text
+    assert "2027-02-24: " in found.text
+
+
+def test_what_somebody_tells_of_another_home_marks_none(memory: Memory, clock: Clock) -> None:
+    memory.remember("I live in Leeds, in a flat near the canal", Caller())
+    clock.now += 40 * 86_400
+    memory.remember("Anna moved to York", Caller(), actors=["Anna"])
+    assert "(earlier)" not in told(memory, "Where do I live, in which flat?")
+
+
+def test_the_day_that_a_memory_is_of_says_which_is_newer(memory: Memory) -> None:
+    memory.remember("I now take 100 micrograms of thyroxine", Caller(), when=["2026-10-05"])
+    memory.remember("I take 75 micrograms of thyroxine", Caller(), when=["2026-05-02"])
+    found = memory.recall("How much thyroxine do I take?", Caller())
+    assert [hit.earlier for hit in found.hits] == [False, True]
+    assert "2026-05-02 (earlier): I take 75" in found.text

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from clawkit.text.tokenizer import asked, content, terms
+from clawkit.text.tokenizer import asked, content, telling_words, terms
 
 
 def common(text: str, query: str) -> set[str]:
@@ -71,3 +71,17 @@ def test_content_leaves_out_what_says_little():
 
 def test_content_of_japanese_is_its_kanji_and_katakana():
     assert content("犬のカメラは") == [["犬"], ["かめ", "めら"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Where does my son live?", ["son", "live"]),
+        ("Où habite mon fils, et son chien ?", ["habite", "fils", "chien"]),
+        ("Wat kost een les bij mij?", ["kost", "les"]),
+        ("Do I owe anybody money?", ["owe", "money"]),
+        ("¿Qué crema me mandó el dermatólogo?", ["crema", "mandó", "dermatólogo"]),
+    ],
+)
+def test_words_say_little_in_the_languages_of_their_text(text: str, words: list[str]) -> None:
+    assert list(telling_words(text)) == words

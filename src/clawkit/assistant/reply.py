@@ -503,7 +503,9 @@ class ReplyPipeline:
         from clawkit.assistant.offline.statements import orders_to_forget
 
         named = orders_to_forget(self._context.text)
-        return await self._assistant.long_term.forget(named, self._callbacks.problem)
+        return await self._assistant.long_term.forget(
+            named, self._context.text, self._callbacks.problem
+        )
 
     async def _specs(self) -> tuple[ToolSpec, ...]:
         """The tools for the model; the embedded default calls none, so none are started for it."""

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, redirect_stdout, suppress
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 import typer
@@ -51,6 +50,7 @@ from clawkit.hosts.installation import (
     survey,
 )
 from clawkit.hosts.removal import Removal, RemovalReport, remove_everything
+from clawkit.memory import sharing
 from clawkit.settings import settings
 from clawkit.system.addresses import check_address, shown_address
 from clawkit.system.processes import program
@@ -88,8 +88,8 @@ class InstallOptions(msgspec.Struct, frozen=True):
     name: Annotated[
         str,
         typer.Option(
-            help="What the client calls the server; without, openclaw, memory with --being, "
-            "or the name of FILE."
+            help="What the client calls the server; without, openclaw, the name of the Being "
+            "(memory for your own), or the name of FILE."
         ),
     ] = ""
     project: Annotated[
@@ -159,21 +159,25 @@ def _order(
         raise HostError(problem).of_usage()
     if is_address(being):
         url = check_address("--being", being, secret=True, query=True)
-        usual = _name_of(url)
+        usual = sharing.entry_name_of(url)
         return InstallOrder(name or usual, project=project, dry_run=dry_run, url=url)
     if being:
-        return memory_order(being, name, project, dry_run=dry_run)
+        usual = sharing.entry_name(_name_of(being))
+        return memory_order(being, name or usual, project, dry_run=dry_run)
     if file is not None:
         return file_order(file, name, project, dry_run=dry_run)
     brand = "clawdbot" if program() == "clawdbot" else "openclaw"
     return assistant_order(name, brand, project, dry_run=dry_run)
 
 
-def _name_of(url: str) -> str:
-    """What the address calls the Being, where that is a name."""
-    last = unquote(urlsplit(url).path.rstrip("/").rpartition("/")[2])
-    is_name = re.fullmatch(r"[\w.~-]+", last) and not re.fullmatch(r"[0-9a-fA-F-]{36}|mcp", last)
-    return last if is_name else "memory"
+def _name_of(being: str) -> str:
+    """The name of a Being, which may be given by its id; as given, where it is gone."""
+    place = MemoryPlace(embedder="none")
+    if not re.fullmatch(r"[0-9a-fA-F-]{36}", being) or not place.is_begun():
+        return being
+    with opened(place) as store:
+        names = {one.id: one.name for one in store.every()}
+    return names.get(being.lower(), being)
 
 
 def _tried_token(url: str) -> str:

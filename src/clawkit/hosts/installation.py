@@ -144,11 +144,11 @@ def assistant_order(
 
 
 def memory_order(
-    being: str, name: str = "", project: Path | None = None, *, dry_run: bool = False
+    being: str, name: str, project: Path | None = None, *, dry_run: bool = False
 ) -> InstallOrder:
     """The order for the memory of a Being of this machine."""
     argv = (*launcher("claw"), "being", "stdio", being)
-    return InstallOrder(name or "memory", argv, project=project, dry_run=dry_run)
+    return InstallOrder(name, argv, project=project, dry_run=dry_run)
 
 
 class InstallOutcome(msgspec.Struct, frozen=True):

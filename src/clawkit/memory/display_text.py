@@ -46,6 +46,9 @@ _UNSEEN = (
     r"[\s\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0"
     r"\U000e0100-\U000e01ef]*"
 )
+EARLIER = "earlier"
+"""Marks what was said before something else on the same matter said that it has changed."""
+
 _INSTEAD = "\u2039"
 _TAG = re.compile(rf"<(?={_UNSEEN}(?:[/!?|\uff0f]|[^\W\d]))")
 _RECALL_TAG = re.compile(
@@ -106,9 +109,17 @@ def find_instructions(text: str) -> tuple[str, ...]:
 class MemoryTexts:
     """Memories as they are told: when, whose, what, and what was said around it."""
 
-    def __init__(self, own: Collection[str], around: Mapping[int, Node] | None = None) -> None:
-        """`own` are the person's names; `around` are neighbours of memories, by their numbers."""
+    def __init__(
+        self,
+        own: Collection[str],
+        around: Mapping[int, Node] | None = None,
+        earlier: Collection[int] = (),
+    ) -> None:
+        """`own` are the person's names; `around` are neighbours of memories, by their numbers;
+        `earlier` are the numbers of those whose matter has changed since.
+        """
         self._own = min(own, key=len, default="")
+        self._earlier = earlier
         self._timed: frozenset[str] = frozenset()
         self._around = around or {}
 
@@ -126,7 +137,7 @@ class MemoryTexts:
 
     def _matter(self, told: Sequence[Node], best: Collection[int]) -> str:
         """The memories on one matter, the newest first: what is so now, then what was so before."""
-        ordered = sorted(told, key=lambda node: (-node.since, -node.created, -node.seq))
+        ordered = newest_first(told)
         return _NEXT.join(
             self.fragment(node) if node is told[0] or node.seq in best else self.plain(node)
             for node in ordered
@@ -154,6 +165,8 @@ class MemoryTexts:
 
     def _headed(self, node: Node, said: str) -> str:
         days = _days(node, timed=self._timed)
+        if days and node.ended is None and node.seq in self._earlier:
+            days += f" ({EARLIER})"
         head = ", ".join(part for part in (days, self._whose(node)) if part)
         return f"{told(head, 200)}: {said}" if head else said
 
@@ -175,6 +188,16 @@ class MemoryTexts:
         if other is None or other.ended is not None or not _in_one_sitting(node, other):
             return ""
         return other.scene.action
+
+
+def told_at(node: Node) -> tuple[float, float, int]:
+    """Orders memories by when they are from."""
+    return node.since, node.created, node.seq
+
+
+def newest_first(told: Sequence[Node]) -> list[Node]:
+    """What is so now, then what was so before."""
+    return sorted(told, key=told_at, reverse=True)
 
 
 def _in_one_sitting(one: Node, other: Node) -> bool:
@@ -203,6 +226,11 @@ def _days(node: Node, timed: Collection[str] = ()) -> str:
     since = node.scene.when[0] if node.scene.when else ""
     if since in timed and _minute(node).startswith(since):
         since = _minute(node)
-    if node.ended is None or not since:
-        return since
-    return f"{since} until {datetime.fromtimestamp(node.ended, UTC).date().isoformat()}"
+    return f"{since} {until(node)}".rstrip() if since else ""
+
+
+def until(node: Node) -> str:
+    """Until when it was so; empty for what still is."""
+    if node.ended is None:
+        return ""
+    return f"until {datetime.fromtimestamp(node.ended, UTC).date().isoformat()}"

@@ -133,7 +133,8 @@ class MemoryHistory:
         return f"wrote the diary: {_several_texts(texts)}"
 
     def _undo(self, entry: LedgerEntry) -> str:
-        numbers = [one.key for one in entry.changes if one.table == "ledger"]
+        # What is undone again counts anew: its entry is changed, and not undone.
+        numbers = [one.key for one in entry.changes if _after(one, "undone_by") is not None]
         back = [one for one in entry.changes if one.table != "ledger"]
         lines = list(self.changed(back))
         more = f" and {len(lines) - _TOLD} more" if len(lines) > _TOLD else ""

@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 
 from clawkit.memory import people
+from clawkit.memory.display_text import told_at
 from clawkit.memory.recall.index_text import day_terms, days_of
 from clawkit.memory.recall.signals import only_asks, says_cancelled, says_change, wants_done
 from clawkit.memory.records import Node
@@ -323,7 +324,7 @@ class _Changes:
         later = [
             other
             for other in nodes.fetch(self._unit, near).values()
-            if (other.created, other.seq) > (node.created, node.seq)
+            if told_at(other) > told_at(node)
             and (
                 other.source.voice == node.source.voice or (of_anybody and _of_others(node, other))
             )

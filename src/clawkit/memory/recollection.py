@@ -20,12 +20,12 @@ import msgspec
 import numpy as np
 
 from clawkit.errors import StoreError
-from clawkit.memory.display_text import MemoryTexts
+from clawkit.memory.display_text import MemoryTexts, told_at
 from clawkit.memory.people import names_of
 from clawkit.memory.portrait import Told, best_of, is_of, portrait
 from clawkit.memory.recall.question import RecallQuestion
 from clawkit.memory.recall.search import Hit, SearchResult, search
-from clawkit.memory.recall.signals import mentioned, says_change
+from clawkit.memory.recall.signals import mentioned, says_change, tells_home
 from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, reads
 from clawkit.memory.tokens import Caller
@@ -58,10 +58,12 @@ _log = logging.getLogger("clawkit.memory")
 
 
 class Recollection(msgspec.Struct, frozen=True):
-    """What came to mind: the hits that are worth telling, the best first."""
+    """What came to mind: the hits that are worth telling."""
 
     kind: str
     hits: tuple[Hit, ...]
+    """The best first, but what has changed after what it has become, unless the past is asked."""
+
     beside: tuple[Hit, ...]
     """What is told beside them: the next best, which may be on the same matter."""
 
@@ -118,7 +120,8 @@ def recollect(
         current = [hit.node for hit in hits if hit.node.seq not in replaced]
         told = {hit.node.seq for hit in hits}
         best = () if of_asker else current[:limit]
-        texts = MemoryTexts(known.question.people.own, _around(unit, best, told))
+        since = _since([hit.node for hit in hits], vectors)
+        texts = MemoryTexts(known.question.people.own, _around(unit, best, told), since)
     if hits and counts:
         hits = _told_now(database, being, hits, caller, now)
     found = [hit.node for hit in hits]
@@ -128,7 +131,22 @@ def recollect(
     else:
         matters = _matters(found, limit, vectors, replaced)
     block = texts.block(message, matters, [node.seq for node in best]) if matters else nothing
+    hits = tuple(msgspec.structs.replace(hit, earlier=hit.node.seq in since) for hit in hits)
+    if not known.question.is_about_past:
+        hits = _current_first(hits, since)
     return Recollection(known.kind, hits[:limit], hits[limit:], block)
+
+
+def _current_first(hits: Sequence[Hit], since: Mapping[int, int]) -> tuple[Hit, ...]:
+    """The best first, but what has changed after what it has become."""
+    by_seq = {hit.node.seq: hit for hit in hits}
+    order: dict[int, None] = {}
+    for seq in by_seq:
+        became = [seq]
+        while (newer := since.get(became[-1])) in by_seq:
+            became.append(newer)
+        order.update(dict.fromkeys(reversed(became)))
+    return tuple(by_seq[seq] for seq in order)
 
 
 _INTRODUCED, _NEAR, _LATER = 0.6, 0.3, 0.6
@@ -139,6 +157,10 @@ _FIRST_FEW, _SAME_MATTER = 4, 0.4
 
 _REPLACING, _REPLACED = 12, 0.5
 """Who is among so many, so near to the best, later, and says that it has changed, is so now."""
+
+
+_MARKED = 0.55
+"""How near two are of which the later, that says what has changed, makes the other `earlier`."""
 
 
 def look_again(
@@ -157,8 +179,8 @@ def look_again(
     introduced = names.named(best.scene.action) - names.named(question.text)
     tells = np.array([node.seq not in found.only_asking for node in nodes])
     leads = tells & (mentioned(nodes, introduced) > 0)
-    said = best.created, best.seq
-    later = np.array([(node.created, node.seq) > said for node in nodes], np.float32)
+    times = [told_at(node) for node in nodes]
+    later = np.array([time > times[0] for time in times], np.float32)
     leads |= tells & _ends(best, nodes, later > 0, question)
     near = tells * _nearness(best, nodes, vectors)
     gain = _INTRODUCED * leads + near * (_NEAR + _LATER * later)
@@ -181,7 +203,9 @@ def look_again(
     told = tuple(hits[at] for at in order if kept[at] or at == newer)
     if question.is_about_past:
         return told, frozenset()
-    return told, _replaced(nodes[newer or 0], nodes, vectors)
+    first_told = newer or 0
+    before = [node for node, time in zip(nodes, times, strict=True) if time < times[first_told]]
+    return told, _replaced(nodes[first_told], before, vectors)
 
 
 def _ends(best: Node, nodes: Sequence[Node], later: Bools, question: RecallQuestion) -> Bools:
@@ -210,29 +234,39 @@ def _replacing(nodes: Sequence[Node], near: Floats) -> int | None:
     return max(found, key=lambda at: near[at], default=None)
 
 
-def _replaced(first: Node, nodes: Sequence[Node], vectors: Mapping[int, Floats]) -> frozenset[int]:
+def _replaced(
+    first: Node, before: Sequence[Node], vectors: Mapping[int, Floats], enough: float = _REPLACED
+) -> frozenset[int]:
     """What its speaker said before on the matter of the first, which says that it has changed."""
-    if not says_change(first.scene.action):
+    own = [node for node in before if node.source.voice == first.source.voice]
+    if not own or not says_change(first.scene.action):
         return frozenset()
-    near = _nearness(first, nodes, vectors)
-    return frozenset(
-        node.seq
-        for node, cosine in zip(nodes, near, strict=True)
-        if cosine >= _REPLACED
-        and node.created < first.created
-        and node.source.voice == first.source.voice
-    )
+    near = _nearness(first, own, vectors)
+    return frozenset(node.seq for node, each in zip(own, near, strict=True) if each >= enough)
+
+
+def _since(nodes: Sequence[Node], vectors: Mapping[int, Floats]) -> dict[int, int]:
+    """For those that another of these says to have changed, the number of the newest that does."""
+    ordered = sorted(nodes, key=told_at)
+    return {
+        seq: newer.seq
+        for at, newer in enumerate(ordered)
+        for seq in _replaced(newer, ordered[:at], vectors, _MARKED)
+    }
 
 
 def _nearness(best: Node, nodes: Sequence[Node], vectors: Mapping[int, Floats]) -> Floats:
-    """The cosine of each with the best, 0 where one has no vector."""
-    middle = vectors.get(best.seq)
-    if middle is None:
-        return np.zeros(len(nodes), np.float32)
-    found = (vectors.get(node.seq) for node in nodes)
-    return np.array(
-        [0.0 if one is None else max(0.0, float(one @ middle)) for one in found], np.float32
-    )
+    """The cosine of each with the best, 0 where one has no vector; where both tell where their
+    speaker lives, enough to be on one matter.
+    """
+    middle, home = vectors.get(best.seq), tells_home(best.scene.action)
+
+    def near(node: Node) -> float:
+        least = _MARKED if home and tells_home(node.scene.action) else 0.0
+        vector = vectors.get(node.seq)
+        return least if vector is None or middle is None else max(least, float(vector @ middle))
+
+    return np.array([near(node) for node in nodes], np.float32)
 
 
 def _of_asker(
@@ -282,9 +316,10 @@ def _matters(
             matters.append([node])
         else:
             nearest.append(node)
+    ended = [node for node in found if node.seq in replaced]
     if matters:
-        matters[0] += [node for node in found if node.seq in replaced]
-    return matters
+        matters[0] += ended
+    return matters or [ended] * bool(ended)
 
 
 def _around(unit: Unit, best: Sequence[Node], told: Collection[int]) -> dict[int, Node]:

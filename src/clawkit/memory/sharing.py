@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from clawkit.hosts.clients import ClientApp, client_called
 from clawkit.hosts.paste import paste_for_url
 from clawkit.memory import tokens
-from clawkit.memory.being_store import BeingStore
+from clawkit.memory.being_store import DEFAULT_BEING, BeingStore
 from clawkit.memory.http.served_address import PORT, address_for, served_url
 from clawkit.memory.records import Being, Scope, Token
 from clawkit.system.addresses import check_address
 
 ANY_CLIENT = ClientApp(id="any", title="Most clients", places=("",))
 _USUAL = f"http://127.0.0.1:{PORT}/mcp"
+_OWN = "memory"
 _ALIASES = {"claude": "claude-code"}
 
 
@@ -35,6 +37,9 @@ class SharedBeing(msgspec.Struct, frozen=True):
     """What to hand to somebody; the token is in it, and nowhere else."""
 
     name: str
+    entry: str
+    """What clients call it in their files."""
+
     url: str
     token: str
     info: Token
@@ -59,10 +64,10 @@ def share_being(store: BeingStore, being: Being, wanted: ShareRequest) -> Shared
         owner=wanted.owner,
     )
     address = address_for(running or _USUAL, being)
-    name = re.sub(r"[^\w.-]+", "-", being.name).strip("-") or "memory"
-    paste = paste_for_url(client, name, address, token)
+    paste = paste_for_url(client, entry_name(being.name), address, token)
     return SharedBeing(
         being.name,
+        entry_name(being.name),
         address,
         token,
         info,
@@ -71,6 +76,19 @@ def share_being(store: BeingStore, being: Being, wanted: ShareRequest) -> Shared
         _indented(paste.text),
         bool(running),
     )
+
+
+def entry_name(being: str) -> str:
+    """What clients call a Being of that name in their files: `memory` for your own."""
+    name = re.sub(r"[^\w.-]+", "-", being).strip("-")
+    return _OWN if not name or being == DEFAULT_BEING else name
+
+
+def entry_name_of(url: str) -> str:
+    """The same for the address of a Being; the id of one does not tell its name."""
+    last = unquote(urlsplit(url).path.rstrip("/").rpartition("/")[2])
+    is_name = last != "mcp" and not re.fullmatch(r"[0-9a-fA-F-]{36}", last)
+    return entry_name(last) if is_name else _OWN
 
 
 def app_called(client: str) -> ClientApp:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 
 from clawkit.text.tables import table
@@ -134,8 +135,11 @@ def terms(text: str) -> Counter[str]:
 def asked(text: str) -> dict[str, float]:
     """What is looked for, with its weight between 0 and 1; of a long text, the first words."""
     found: dict[str, float] = {}
-    for word, unspaced in _words(text[:LONGEST_INDEXED]):
-        weights = _asked_run(word) if unspaced else {stem(word): _weight(word)}
+    words = list(_words(text[:LONGEST_INDEXED]))
+    little = _little_in(word for word, _ in words)
+    for word, unspaced in words:
+        weight = _LITTLE if word in little else 1.0
+        weights = _asked_run(word) if unspaced else {stem(word): weight}
         for term, weight in weights.items():
             found[term] = max(weight, found.get(term, 0.0))
         if len(found) >= MOST_ASKED:
@@ -146,12 +150,14 @@ def asked(text: str) -> dict[str, float]:
 def content(text: str) -> list[list[str]]:
     """The words that carry what is asked, each as the terms that must all be in a text."""
     found: dict[tuple[str, ...], None] = {}
-    for word, unspaced in _words(text[:LONGEST_INDEXED]):
+    words = list(_words(text[:LONGEST_INDEXED]))
+    little = _little_in(word for word, _ in words)
+    for word, unspaced in words:
         if unspaced:
             for run in _runs_of_content(word):
                 plain = run.translate(_TO_HIRAGANA)
                 found[tuple(pairs(plain)) or (plain,)] = None
-        elif _weight(word) > _LITTLE:
+        elif word not in little:
             found[(stem(word),)] = None
     return [list(word) for word in found][:MOST_ASKED]
 
@@ -159,12 +165,14 @@ def content(text: str) -> list[list[str]]:
 def telling_words(text: str) -> dict[str, str]:
     """The words that say something, as they are written in lower case, each with its stem."""
     found: dict[str, str] = {}
-    little = words_that_say_little()
+    spaced: list[tuple[str, str]] = []
     for word, unspaced in split(_CLITIC.sub(" ", text[:LONGEST_INDEXED].lower())):
         if unspaced:
             found.update((run, run.translate(_TO_HIRAGANA)) for run in _runs_of_content(word))
-        elif (plain := _plain(folded(word))) not in little:
-            found[word[:_LONGEST_WORD]] = stem(plain)
+        else:
+            spaced.append((word[:_LONGEST_WORD], _plain(folded(word))))
+    little = _little_in(plain for _, plain in spaced)
+    found.update((word, stem(plain)) for word, plain in spaced if plain not in little)
     return found
 
 
@@ -217,13 +225,37 @@ def _plain(word: str) -> str:
     return word[:_LONGEST_WORD]
 
 
-def _weight(word: str) -> float:
-    return _LITTLE if word in words_that_say_little() else 1.0
+@cache
+def words_that_say_little() -> frozenset[str]:
+    """Those of all languages; which of them count depends on the text."""
+    return frozenset[str]().union(*_lists_that_say_little())
 
 
 @cache
-def words_that_say_little() -> frozenset[str]:
-    return frozenset(" ".join(table("words")["words_that_say_little"].values()).split())
+def _lists_that_say_little() -> tuple[frozenset[str], ...]:
+    return tuple(
+        frozenset(words.split()) for words in table("words")["words_that_say_little"].values()
+    )
+
+
+_A_FEW = 2
+"""How many words of a second language make a text one of that language, too."""
+
+
+def _little_in(words: Iterable[str]) -> AbstractSet[str]:
+    """The words that say little in the languages of a text.
+
+    A `son` is one in English, and `les` is a lesson in Dutch: a list counts if most words are of
+    it, or some beside those.
+    """
+    there = words_that_say_little().intersection(words)
+    if len(there) < _A_FEW:
+        return there
+    lists = _lists_that_say_little()
+    most = max(lists, key=lambda one: len(there & one))
+    others = there - most
+    more = (one & others for one in lists)
+    return (there & most).union(*(one for one in more if len(one) >= _A_FEW))
 
 
 @cache

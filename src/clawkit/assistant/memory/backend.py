@@ -55,8 +55,11 @@ class MemoryBackend(Protocol):
         """
         ...
 
-    def forget(self, named: str) -> str:
-        """Take back what a person clearly names; says what, or why not, or nothing."""
+    def forget(self, named: str, said: str) -> str:
+        """Take back what a person clearly names; says what, or why not, or nothing.
+
+        It says so in the language of what was `said`.
+        """
         ...
 
     def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:

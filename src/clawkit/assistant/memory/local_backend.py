@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from clawkit.assistant.memory.backend import RecalledMemory, TurnMessage
+from clawkit.assistant.offline.frames import frames_for
 from clawkit.assistant.offline.statements import is_everything, is_taken_back
 from clawkit.errors import ClawError, QuotaError
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.display_text import shown, told
+from clawkit.memory.display_text import shown, told, told_at
 from clawkit.memory.intake import listen
 from clawkit.memory.patrol.scenes import what_tells
 from clawkit.memory.patrol.transcript import ConversationMessage
@@ -48,7 +49,7 @@ class LocalMemory:
         # was told today of a day in June is older than what was told yesterday.
         return tuple(
             RecalledMemory(told(node.text), own_words=node.source.speaker == _PERSON)
-            for node in sorted(nodes, key=lambda node: (node.since, node.created, node.seq))
+            for node in sorted(nodes, key=told_at)
         )
 
     def keep(self, said: tuple[TurnMessage, ...], session: str) -> str:
@@ -66,20 +67,18 @@ class LocalMemory:
             self._store.worker.start()
         return secret_filter.said()
 
-    def forget(self, named: str) -> str:
+    def forget(self, named: str, said: str) -> str:
         found = self._memory.search(named, limit=_LOOKED_AT).hits if named else ()
         nodes = [hit.node for hit in found if is_taken_back(hit.node.scene.action, named)]
         if not nodes or is_everything(named):
             return ""
         if len(nodes) > _MOST_FORGOTTEN:
-            return (
-                f"I did not forget that, because {len(nodes)} memories have these words: `claw "
-                "memory search` shows their ids, `claw memory retract ID` takes one back."
-            )
+            return frames_for(said).too_many.format(count=len(nodes))
         self._memory.retract([node.id for node in nodes], Caller(), "forgotten on request")
         listed = "; ".join(f"“{shown(node.scene.action, 200)}”" for node in nodes)
-        undo = f"`claw memory undo {self._memory.ledger(1)[0].n}` brings it back"
-        return f"Forgotten: {listed} ({undo})."
+        frames = frames_for(said)
+        undo = frames.undo.format(n=self._memory.ledger(1)[0].n)
+        return frames.forgotten.format(told=listed, undo=undo)
 
     def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:
         found = self._memory.history(query, date_from or None, date_to or None, limit)

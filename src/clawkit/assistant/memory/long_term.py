@@ -65,9 +65,11 @@ class LongTermMemory:
         if notice:
             tell(f"memory: {notice}")
 
-    async def forget(self, named: Sequence[str], tell: Tell) -> str:
-        """Take back what a person names; says what was done."""
-        done = [await self._tried(lambda being, one=one: being.forget(one), tell) for one in named]
+    async def forget(self, named: Sequence[str], said: str, tell: Tell) -> str:
+        """Take back what a person names in what they said; says what was done."""
+        done = [
+            await self._tried(lambda being, one=one: being.forget(one, said), tell) for one in named
+        ]
         return " ".join(filter(None, done))
 
     async def search_history(self, call: ToolCall) -> CallResult:

@@ -46,11 +46,10 @@ class RemoteMemory:
             self._send()
         return ""
 
-    def forget(self, named: str) -> str:  # noqa: ARG002 - it is not looked for
-        return (
-            "I can't make a memory that is served elsewhere forget: `claw memory search` shows "
-            "ids, and a client of it forgets them with `update_notes`."
-        )
+    def forget(self, named: str, said: str) -> str:  # noqa: ARG002 - it is not looked for
+        from clawkit.assistant.offline.frames import frames_for
+
+        return frames_for(said).elsewhere
 
     def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:
         given = {"query": query, "date_from": date_from, "date_to": date_to}

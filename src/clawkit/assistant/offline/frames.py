@@ -39,6 +39,47 @@ class Frames(Struct, frozen=True, forbid_unknown_fields=True):
     lists: str
     connects: str
     needs_a_model: str
+    introduction: str
+    able: str
+    hello: str
+    goodbye: str
+    all_right: str
+    fine: str
+    welcome: str
+    known: str
+    known_more: str
+    nothing_yet: str
+    only_this: str
+    unused: str
+    still_kept: str
+    said_here: str
+    nothing_to_forget: str
+    retract: str
+    says: str
+    forgotten: str
+    undo: str
+    too_many: str
+    elsewhere: str
+    on_hello: str
+    on_goodbye: str
+    on_agreement: str
+    on_how_are_you: str
+    on_help: str
+    on_who_are_you: str
+    on_everything: str
+    on_thanks: str
+
+    def small_talk(self, bare: str) -> str:
+        """The answer to a greeting and the like; empty for everything else."""
+        answers = (
+            (self.on_hello, self.hello),
+            (self.on_goodbye, self.goodbye),
+            (self.on_agreement, self.all_right),
+            (self.on_how_are_you, self.fine),
+            (self.on_help, self.able),
+            (self.on_who_are_you, self.introduction.strip("()")),
+        )
+        return next((said for form, said in answers if re.fullmatch(form, bare)), "")
 
 
 _ENGLISH = (
@@ -47,15 +88,28 @@ _ENGLISH = (
 _FOREIGN = "mi me la ha han ik mijn een het en van met naar zijn ben heb niet je bin meine unser ja"
 _LISTED = {
     "de": "german", "fr": "french", "es": "spanish",
-    "it": "italian_portuguese", "pt": "italian_portuguese",
+    "it": "italian", "pt": "portuguese", "nl": "dutch",
 }  # fmt: skip
 """The lists of words that say little, by the languages they are of."""
 _IN_OTHERS_TOO = frozenset(("i", "a", "me", "no", "so", "do", "in", "am", "an", "we"))
 """English words that do not make a sentence English: `I figli`, `a Leonor`, `we gaan`."""
 
 
-def frames_for(text: str) -> Frames:
-    """Those of the language that most words of a message are in; in doubt English."""
+def frames_for(text: str, before: str = "") -> Frames:
+    """Those of the language that most words of a message are in; in doubt that of what the person
+    said before, else English.
+    """
+    found = _language_of(text) or _language_of(before)
+    return frames_in(found or ENGLISH)
+
+
+def every_frames(first: Frames) -> list[Frames]:
+    """Those of all languages, one of them first."""
+    return [first, *(frames_in(name) for name in table("answers") if name != first.language)]
+
+
+def _language_of(text: str) -> str:
+    """The language that most words of a text are in; empty in doubt."""
     words = _words(text.casefold())
     words |= {word.partition("'")[0] for word in words}
     english, _ = _telling_words()
@@ -64,7 +118,7 @@ def frames_for(text: str) -> Frames:
     scores = {name: len(words & known) for name, known in _words_of_languages().items()}
     most = max(scores.values())
     best = [name for name in table("answers") if scores[name] == most]
-    return frames_in(best[0] if len(best) == 1 else ENGLISH)
+    return best[0] if len(best) == 1 else ""
 
 
 @cache

@@ -20,7 +20,7 @@ from clawkit.assistant.chat_commands import mistyped_command
 from clawkit.assistant.media.containers import dimensions
 from clawkit.assistant.media.prompt_parts import Attached, Received, receive
 from clawkit.assistant.offline.calculator import compute, tell_date
-from clawkit.assistant.offline.frames import Frames, frames_for
+from clawkit.assistant.offline.frames import ENGLISH, Frames, every_frames, frames_for, frames_in
 from clawkit.assistant.offline.statements import (
     Sentence,
     Statement,
@@ -49,53 +49,18 @@ from clawkit.text.remarks import is_thanks
 from clawkit.text.spoken_secrets import remove_secrets
 from clawkit.text.tokenizer import content, sentences, terms
 
-INTRODUCTION = (
-    "(I am Clawkit's offline assistant, not a language model: I remember what you tell me "
-    "and answer from it. For a real model, run `claw setup`.)"
-)
-
-_ABLE = (
-    "Tell me something to remember (“My favorite color is blue”) and ask me about it later, ask "
-    "“What do you know about me?”, say “forget …”, attach a text and ask about it, or give me a "
-    "sum or a date to work out."
-)
-_GREETING = (
-    r"(?:hi|hello|hey|hallo|moin|bonjour|salut|hola|你好|こんにちは"
-    r"|good (?:morning|afternoon|evening)|guten (?:tag|morgen|abend))(?: there| again)?"
-)
-_WHO_ARE_YOU = (
-    r"(?:who|what|which model) are you|wer bist du|are you (?:an? )?(?:\w+ )?(?:ai|bot|human|real"
-    r"|model|llm|chatgpt|claude)"
-)
-_SMALL_TALK = {
-    _GREETING: "Hello! Tell me something to remember, or ask me about what you told me.",
-    r"(?:good)?bye|see you(?: later)?|good night|tschüss|ciao|au revoir|adiós|再见": "Goodbye!",
-    r"ok(?:ay)?|yes|no|sure|great|perfect|cool|nice|ja|nein|oui|non|sí|test": "All right.",
-    r"how are you(?: doing)?|how['’]s it going|wie geht(?:['’]s| es dir)": "Fine, thank you.",
-    r"help|hilfe|what can (?:you|i) (?:do|ask)|was kannst du|how does this work": _ABLE,
-    _WHO_ARE_YOU: INTRODUCTION.strip("()"),
-}
-_EVERYTHING = re.compile(
-    r"(?:what|everything) (?:else )?(?:(?:do|can) )?you (?:know|remember)(?: so far)?(?: about me)?"
-    r"|what (?:have|did) i (?:just )?(?:tell|told|say|said)(?: to)?(?: you)?(?: so far)?|who am i"
-    r"|was (?:weißt|weisst) du (?:alles )?über mich|wer bin ich|que sais-tu (?:de|sur) moi"
-    r"|qué sabes (?:de|sobre) mí",
-    re.IGNORECASE,
-)
 _SUMMARIZE = re.compile(
     r"summar|tl;?dr|zusammenfass|\bfass\w* .*zusammen|résum|resum|要約|总结|摘要", re.IGNORECASE
 )
 _LINE = re.compile(r"^- (User: |Noted: |Assistant: |Tool: |Open question: |)(?!<attachment)(.+)$")
 _DATED = re.compile(r"^(\d{4}-\d\d-\d\d)(?:, \d{4}-\d\d-\d\d)*(?:, ([^—]+?))? — (.+)$")
 _DATED_ELSEWHERE = re.compile(
-    r"^(\d{4}-\d\d-\d\d)(?: \d\d:\d\d)?(?: until \d{4}-\d\d-\d\d)?(?:, ([^:]+))?: (.+)$"
+    r"^(\d{4}-\d\d-\d\d)(?: \d\d:\d\d)?(?: until \d{4}-\d\d-\d\d| \(earlier\))?"
+    r"(?:, ([^:]+))?: (.+)$"
 )
 """As a Being that is served elsewhere tells it, with what was said around it in brackets."""
 _BRACKETS = r"\((?!\d{4}-\d\d-\d\d\))(?:[^()]|\([^()]*\))*\)"
 _AROUND = re.compile(rf"^{_BRACKETS} (?=\S)|(?<=\S) {_BRACKETS}$")
-_KNOWS_ONLY_THIS = "I know this conversation only; `share = true` under [memory] lets me know more."
-_RETRACT = "`claw memory` shows its id, `claw memory retract ID` takes it back."
-_REMOVED = re.compile(r"\[removed: ([a-z0-9-]+)\]")
 _SEARCHED = 2_000_000
 """Characters of a file in which answers are looked for."""
 _EXTRACTED = 5
@@ -165,11 +130,12 @@ def answer_to(prompt: Prompt) -> str:
             ),
             "",
         ),
-        frames=frames_for(last.text),
+        frames=frames_for(last.text, "\n".join(message.text for message in messages)),
     )
     answer = " ".join(filter(None, _parts(conversation)))
-    if conversation.is_first and INTRODUCTION.strip("()") not in answer:
-        answer = f"{answer}\n\n{INTRODUCTION}"
+    introduction = conversation.frames.introduction
+    if conversation.is_first and introduction.strip("()") not in answer:
+        answer = f"{answer}\n\n{introduction}"
     return answer
 
 
@@ -207,10 +173,11 @@ def _parts(conversation: Conversation) -> Iterator[str]:
     last = conversation.last
     yield _received(last)
     whole = last.text.strip()
-    if small := _small_talk(whole):
+    frames = conversation.frames
+    if small := _small_talk(whole, frames):
         yield small
     elif not whole:
-        yield "" if last.files or last.images else _ABLE
+        yield "" if last.files or last.images else frames.able
     elif answered := mistyped_command(last.text) or compute(whole):
         yield answered
     elif _SUMMARIZE.search(whole) and (extracted := _extract(conversation)):
@@ -219,22 +186,28 @@ def _parts(conversation: Conversation) -> Iterator[str]:
         yield from _to_sentences(whole, conversation)
 
 
-def _small_talk(text: str) -> str:
-    if is_thanks(text):
-        return "You're welcome."
+def _small_talk(text: str, frames: Frames) -> str:
+    """The answer to thanks, a greeting and the like, in the language that they are in."""
+    every = every_frames(frames)
     bare = text.strip("¡¿ !.?,").lower()
-    return next((said for form, said in _SMALL_TALK.items() if re.fullmatch(form, bare)), "")
+    if is_thanks(text):
+        return next((one for one in every if re.search(one.on_thanks, bare)), frames).welcome
+    return next(filter(None, (one.small_talk(bare) for one in every)), "")
+
+
+def _is_small_talk(text: str) -> bool:
+    return bool(_small_talk(text, frames_in(ENGLISH)))
 
 
 def _without_small_talk(text: str) -> str:
-    return "\n".join(one for one in sentences(text) if not _small_talk(one))
+    return "\n".join(one for one in sentences(text) if not _is_small_talk(one))
 
 
 def _to_sentences(text: str, conversation: Conversation) -> Iterator[str]:
     """Acknowledge what the message states, then answer what it asks."""
     said = _read(text)
     # What an answer repeats may be read by others, and memory takes it out as well.
-    shown = _REMOVED.sub(r"[\1]", remove_secrets(text)[0])
+    shown = remove_secrets(text)[0]
     repeated = said if shown == text else _read(shown)
     yield _acknowledged([one for one in repeated if one.kind == "state"], conversation.frames)
     for one in said:
@@ -246,11 +219,11 @@ def _to_sentences(text: str, conversation: Conversation) -> Iterator[str]:
     if any(one.kind == "request" for one in said) and not conversation.last.files:
         yield conversation.frames.needs_a_model
     if not said:
-        yield _small_talk(sentences(text)[0])
+        yield _small_talk(sentences(text)[0], conversation.frames)
 
 
 def _read(text: str) -> list[Sentence]:
-    return [one for one in read_all(text) if not _small_talk(one.said)]
+    return [one for one in read_all(text) if not _is_small_talk(one.said)]
 
 
 def _acknowledged(stated: Sequence[Sentence], frames: Frames) -> str:
@@ -263,29 +236,27 @@ def _acknowledged(stated: Sequence[Sentence], frames: Frames) -> str:
 
 
 def _forgotten(named: str, conversation: Conversation) -> str:
-    known = statements(conversation.heard)
-    gone = [inline(one, conversation.frames) for one in known if is_taken_back(one.text, named)]
+    known, frames = statements(conversation.heard), conversation.frames
+    gone = [inline(one, frames) for one in known if is_taken_back(one.text, named)]
     if gone:
-        listed = "; ".join(gone[-_MOST_ACKNOWLEDGED:])
-        where = f"Memory still has it: {_RETRACT}"
-        if conversation.is_all:
-            where = "It was said in this conversation only, which `claw sessions` lists."
-        return f"I won't use that any more here: {listed}. {where}"
-    closest = _closest(nearest(named, known), conversation.frames)
-    how = "" if conversation.is_all else f" {_RETRACT}"
-    return f"I found nothing like that to forget.{f' {closest}{how}' if closest else ''}"
+        unused = frames.unused.format(told="; ".join(gone[-_MOST_ACKNOWLEDGED:]))
+        where = frames.still_kept.format(how=frames.retract)
+        return f"{unused} {frames.said_here if conversation.is_all else where}"
+    closest = _closest(nearest(named, known), frames)
+    how = "" if conversation.is_all else f" {frames.retract}"
+    return f"{frames.nothing_to_forget}{f' {closest}{how}' if closest else ''}"
 
 
 def _answer(question: str, known: Sequence[Statement], conversation: Conversation) -> str:
     last = conversation.last
     if computed := compute(question) or tell_date(question):
         return computed
-    if _EVERYTHING.fullmatch(question.strip(" ¿?!.")):
+    if _asks_for_everything(question):
         return _everything(known, conversation)
     return (
-        _quoted(last.files, question)
+        _quoted(last.files, question, conversation.frames)
         or _told(question, known, conversation.frames)
-        or _quoted(conversation.attached_before, question)
+        or _quoted(conversation.attached_before, question, conversation.frames)
         or _not_in(last)
         or _of_days(question, known, conversation.frames)
         or _nothing_of_day(question, conversation.frames)
@@ -351,13 +322,19 @@ def _dated(one: Statement, frames: Frames) -> str:
     return frames.on.format(quote=quote, day=one.when) if one.when else quote
 
 
+def _asks_for_everything(question: str) -> bool:
+    bare = question.strip(" ¿?!.").lower()
+    return any(re.fullmatch(one.on_everything, bare) for one in every_frames(frames_in(ENGLISH)))
+
+
 def _everything(known: Sequence[Statement], conversation: Conversation) -> str:
+    frames = conversation.frames
     if not known:
-        return f"I found nothing yet in this conversation. {_elsewhere(conversation)}"
-    lines = [f"- {told(one, conversation.frames)}" for one in known[-_MOST_LISTED:]]
+        return f"{frames.nothing_yet} {_elsewhere(conversation)}"
+    lines = [f"- {told(one, frames)}" for one in known[-_MOST_LISTED:]]
     more = len(known) - len(lines)
-    rest = [f"- and {more} more from before; ask me about one of them"] if more else []
-    return "\n".join(("This is what I know here:", *lines, *rest))
+    rest = [f"- {frames.known_more.format(count=more)}"] if more else []
+    return "\n".join((frames.known, *lines, *rest))
 
 
 def _received(last: Received) -> str:
@@ -368,8 +345,8 @@ def _received(last: Received) -> str:
     return text
 
 
-def _quoted(files: Sequence[Attached], question: str) -> str:
-    return next(filter(None, (quoted(file, question) for file in files)), "")
+def _quoted(files: Sequence[Attached], question: str, frames: Frames) -> str:
+    return next(filter(None, (quoted(file, question, frames) for file in files)), "")
 
 
 def _extract(conversation: Conversation) -> str:
@@ -399,10 +376,11 @@ def _not_found(conversation: Conversation) -> str:
 
 def _elsewhere(conversation: Conversation) -> str:
     """Where there may be more."""
-    return _KNOWS_ONLY_THIS if conversation.is_all else conversation.frames.lists
+    frames = conversation.frames
+    return frames.only_this if conversation.is_all else frames.lists
 
 
-def quoted(attached: Attached, question: str) -> str:
+def quoted(attached: Attached, question: str, frames: Frames) -> str:
     """The sentence of a text that has the words of a question, quoted; or nothing."""
     words = [set(word) for word in content(question)]
     best, most = "", 0
@@ -415,7 +393,7 @@ def quoted(attached: Attached, question: str) -> str:
     if most * 3 < len(words) * 2:
         return ""
     quote = best if len(best) <= _LONGEST_QUOTE else f"{best[:_LONGEST_QUOTE].rstrip()} …"
-    return f"{attached.name} says: “{quote}”" if quote else ""
+    return frames.says.format(name=attached.name, quote=f"“{quote}”") if quote else ""
 
 
 def extract(attached: Attached) -> str:

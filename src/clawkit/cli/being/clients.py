@@ -27,6 +27,7 @@ from clawkit.memory.sharing import (
     ShareRequest,
     address_given,
     app_called,
+    entry_name_of,
     share_being,
 )
 from clawkit.text.normalization import visible
@@ -253,7 +254,8 @@ def _after(shared: SharedBeing, app: ClientApp) -> Iterator[str]:
     client = app.id if app is not ANY_CLIENT else "CLIENT"
     yield ""
     yield "Where Clawkit is installed, this writes it there and asks for the token:"
-    yield f"  claw install {client} --being {shared.url}"
+    called = "" if entry_name_of(shared.url) == shared.entry else f" --name {shared.entry}"
+    yield f"  claw install {client} --being {shared.url}{called}"
     yield f"`claw recall` uses it with --being {shared.url} and {TOKEN_VARIABLE}."
     if not shared.served:
         yield "Nobody serves it right now: `claw being serve` does, at this address."

@@ -19,6 +19,7 @@ from clawkit.cli.commands import print_lines
 from clawkit.cli.memory.access import MemoryAnswer
 from clawkit.cli.tables import fact_lines, minute, shorten, terminal_width
 from clawkit.memory.details import FoundMemories
+from clawkit.memory.display_text import EARLIER, until
 from clawkit.memory.erasure.deletion import Counted, Receipt
 from clawkit.memory.erasure.person_search import ErasurePlan, RowPlan, text_of
 from clawkit.memory.erasure.redaction import ERASED, PersonMatcher
@@ -175,7 +176,8 @@ def print_text(text: str, *, as_json: bool) -> None:
 def hit_lines(hits: Sequence[Hit], nothing: str) -> Iterator[str]:
     """The memories that were found, and why if that was asked for."""
     for hit in hits:
-        yield f"{hit.node.id[:_SHORT]}  {visible(hit.node.text)}"
+        mark = until(hit.node) or (EARLIER if hit.earlier else "")
+        yield f"{hit.node.id[:_SHORT]}  {visible(hit.node.text)}{f'  [{mark}]' if mark else ''}"
         if hit.signals:
             strongest = sorted(hit.signals.items(), key=lambda signal: -abs(signal[1]))
             signals = "  ".join(f"{name} {value:.2f}" for name, value in strongest)
@@ -194,6 +196,7 @@ def hits_json(hits: Sequence[Hit]) -> list[dict[str, Any]]:
             "scene": hit.node.scene,
             "source": hit.node.source,
             "status": hit.node.status,
+            "earlier": hit.earlier or hit.node.ended is not None,
         }
         for hit in hits
     ]

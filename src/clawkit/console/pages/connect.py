@@ -41,7 +41,13 @@ from clawkit.memory import tokens
 from clawkit.memory.being_store import DEFAULT_BEING
 from clawkit.memory.http.served_address import served_url
 from clawkit.memory.records import Being, Scope, Token
-from clawkit.memory.sharing import ShareRequest, address_given, app_called, share_being
+from clawkit.memory.sharing import (
+    ShareRequest,
+    address_given,
+    app_called,
+    entry_name,
+    share_being,
+)
 from clawkit.store.database import Connection
 
 Thing = Literal["assistant", "memory"]
@@ -142,7 +148,8 @@ _THINGS: tuple[Thing, ...] = ("assistant", "memory")
 def _order(memories: OpenedMemories, what: Thing) -> InstallOrder:
     if what == "assistant":
         return assistant_order()
-    return memory_order(memories.place.config.memory.being or DEFAULT_BEING)
+    own = memories.place.config.memory.being or DEFAULT_BEING
+    return memory_order(own, entry_name(own))
 
 
 def _change(memories: OpenedMemories, given: ClientChange) -> object:

@@ -64,6 +64,8 @@ class Hit(msgspec.Struct, frozen=True):
     node: Node
     score: float
     signals: dict[str, float]
+    earlier: bool = False
+    """Whether what was told beside it says that the matter has changed since."""
 
 
 class SearchResult(msgspec.Struct, frozen=True):
