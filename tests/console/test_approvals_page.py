@@ -43,6 +43,15 @@ def guard(page: Page, tmp_path: Path) -> Iterator[Guarded]:  # noqa: ARG001 - so
         yield running
 
 
+@pytest.fixture
+def crowded(page: Page, tmp_path: Path) -> Iterator[Guarded]:  # noqa: ARG001 - someone to ask
+    """The same, of which many calls may wait."""
+    many = POLICY.replace("prompts = 3", "prompts = 99").replace("_minute = 8", "_minute = 999")
+    with guarded(tmp_path, many, "--name", "files") as running:
+        running.initialize()
+        yield running
+
+
 def read_to_its_end(page: Page) -> int:
     """Press `Read on` until there is no more; gives how often."""
     on, presses = page.locator("[data-answer=read]"), 0
@@ -543,6 +552,14 @@ PRESSED_AS_SOON_AS = """() => new Promise((done) => {
   watching.observe(place, { subtree: true, childList: true, attributes: true });
   press();
 })"""
+# Presses Deny, as a pointer does, in the very moment in which so many others are there.
+DENIED_WHEN_ANOTHER_CAME = """(many) => new MutationObserver((_, watching) => {
+  if (document.querySelectorAll('.ask-item').length <= many) return;
+  watching.disconnect();
+  const deny = document.querySelector('[data-answer=deny]');
+  deny.dispatchEvent(new PointerEvent('pointerdown', { bubbles: true }));
+  deny.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, detail: 1 }));
+}).observe(document.body, { subtree: true, childList: true })"""
 UNDER = "([x, y]) => document.elementFromPoint(x, y)?.closest('button')?.dataset.answer || ''"
 
 
@@ -601,17 +618,74 @@ def test_an_answer_that_has_just_become_possible_is_not_given_by_the_press_befor
 def test_an_answer_that_has_just_moved_under_the_pointer_is_not_given(
     page: Page, guard: Guarded
 ) -> None:
-    page.set_viewport_size({"width": 700, "height": 900})
     call(guard, 1, "/work/1")
-    expect(page.get_by_role("button", name="Allow once")).to_be_enabled()
-    before = centre(page.locator("[data-answer=once]"))
-    for number in (2, 3):
-        call(guard, number, f"/work/{number}")
-    three = "place.querySelectorAll('.ask-item').length === 3"
-    page.evaluate(PRESSED_AS_SOON_AS.replace("HOLDS", three))
+    once = page.locator("[data-answer=once]")
+    expect(once).to_have_attribute("aria-disabled", "false")
+    before = centre(once)
+    page.get_by_text("The rule that asks").evaluate("(one) => { one.parentNode.open = true; }")
+    once.evaluate("(one) => one.click()")
     expect(page.locator(".toast")).to_contain_text(TOO_SOON)
-    assert centre(page.locator("[data-answer=once]")) != before
+    assert centre(once) != before
     assert deletions(guard) == 0
+    allow(page, "Allow once")
+    assert "result" in guard.receive()
+
+
+@pytest.mark.parametrize(("width", "reads_on"), [(1280, True), (700, True), (360, False)])
+def test_what_is_read_stays_where_it_is_and_can_be_denied_while_calls_come(
+    page: Page, crowded: Guarded, width: int, reads_on: bool
+) -> None:
+    guard = crowded
+    page.set_viewport_size({"width": width, "height": 700})
+    call(guard, 0, "/work/0", **numbered(60))
+    deny = page.get_by_role("button", name="Deny")
+    if reads_on:
+        page.get_by_role("button", name="Read on").click()
+    expect(deny).to_have_attribute("aria-disabled", "false")
+    deny.scroll_into_view_if_needed()
+    places = [page.locator(one) for one in (".ask", "[data-answer=deny]")]
+    before = [place.bounding_box() for place in places]
+    for number in range(1, 10):
+        call(guard, number, f"/work/{number}", **numbered(number))
+        expect(page.locator(".ask-item")).to_have_count(number + 1)
+        assert [place.bounding_box() for place in places] == before
+    page.evaluate(DENIED_WHEN_ANOTHER_CAME, 10)
+    call(guard, 10)
+    reply = guard.receive()
+    assert (reply["id"], "a person said no" in reply["error"]["message"]) == (0, True)
+
+
+def test_a_call_in_the_list_can_be_pressed_while_others_come(page: Page, guard: Guarded) -> None:
+    for number in (1, 2):
+        call(guard, number, f"/work/{number}")
+        expect(page.locator(".ask-item")).to_have_count(number)
+    page.mouse.move(*centre(page.locator(".ask-item").last))
+    page.mouse.down()
+    call(guard, 3, "/work/3")
+    expect(page.locator(".ask-item")).to_have_count(3)
+    page.mouse.up()
+    expect(page.get_by_role("region", name="The whole call")).to_contain_text("/work/2")
+
+
+def test_a_press_on_deny_is_not_for_the_call_that_has_just_come_there(
+    page: Page, guard: Guarded
+) -> None:
+    for number in (1, 2):
+        call(guard, number, f"/work/{number}")
+        expect(page.locator(".ask-item")).to_have_count(number)
+    region = page.get_by_role("region", name="The whole call")
+    expect(region).to_contain_text("/work/1")
+    page.evaluate(
+        """() => new MutationObserver((_, watching) => {
+          if (!document.querySelector('.ask .call').textContent.includes('/work/2')) return;
+          watching.disconnect();
+          document.querySelector('[data-answer=deny]').click();
+        }).observe(document.querySelector('.ask'), { subtree: true, childList: true })"""
+    )
+    allow(page, "Deny")
+    assert guard.receive()["id"] == 1
+    expect(page.locator(".toast", has_text=TOO_SOON)).to_be_visible()
+    expect(region).to_contain_text("/work/2")
     allow(page, "Allow once")
     assert "result" in guard.receive()
 

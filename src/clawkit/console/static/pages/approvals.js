@@ -6,15 +6,19 @@ const NOW = { once: "Allow once", session: "Allow these arguments, this session"
 const FOR_GOOD = { folder: "Allow this tool in this folder…", tool: "Allow this tool…", call: "Allow these arguments…" };
 
 export async function show(root, context) {
-  const list = element("section", { class: "asks", "aria-label": "Waiting calls" });
+  const [heading, waiting, past] = [element("div", {}), element("ul", { class: "plain" }), element("div", {})];
+  const list = element("section", { class: "asks", "aria-label": "Waiting calls" }, heading, waiting, past);
   const detail = element("section", { class: "ask", "aria-label": "The chosen call" });
-  root.append(element("div", { class: "approvals" }, list, detail));
+  const alone = element("div", {});
+  // In one column the list is below the call: however many come, what is read stays where it is.
+  root.append(alone, element("div", { class: "approvals" }, detail, list));
   let chosen = context.parameters.get("id") || "";
   let shown = "";
   let card = null; // of the call that is shown
   let asks = [];
   let connected = true;
   const ours = new Set(); // calls that are being answered here
+  const items = new Map();
 
   async function choose(id) {
     chosen = id;
@@ -67,36 +71,29 @@ export async function show(root, context) {
   /** Shows a call that a person chose; where it stands below the list, they are taken there. */
   async function open(id) {
     await choose(id);
-    if (card && shown === id && detail.offsetTop > list.offsetTop) card.goTo();
+    if (card && shown === id && list.offsetTop > detail.offsetTop) card.goTo();
   }
 
+  /** Nothing is drawn anew that stays: a button that is pressed while others come is there when it is let go. */
   function drawList() {
-    const focused = document.activeElement?.dataset?.ask;
-    const items = asks.map((ask) =>
-      element(
-        "li",
-        {},
-        element(
-          "button",
-          { type: "button", class: "ask-item", "data-ask": ask.id, "aria-current": ask.id === chosen ? "true" : null, onclick: () => open(ask.id) },
-          element("span", { class: "strong text" }, ask.tool),
-          ask.about && element("span", { class: "mono about text" }, ask.about),
-          element("span", { class: "dim small text" }, ask.server),
-          ask.sent && element("span", { class: "small sent text" }, ask.sent),
-          element("span", { class: "dim small left", "data-deadline": String(ask.deadline) }, connected ? left(ask.deadline) : NOT_KNOWN),
-        ),
-      ),
-    );
+    const focused = list.querySelector("[data-ask]:focus")?.dataset.ask;
+    replace(alone, !connected && problem("Not connected: this is what waited when the page last heard of it. Nothing can be answered here now."));
+    for (const [id, item] of items) if (!asks.some((ask) => ask.id === id)) item.node.remove(), items.delete(id);
+    asks.forEach((ask, at) => {
+      if (!items.has(ask.id)) items.set(ask.id, drawItem(ask, () => open(ask.id)));
+      const { node, update } = items.get(ask.id);
+      if (waiting.children[at] !== node) waiting.insertBefore(node, waiting.children[at] || null);
+      update(ask, { chosen: ask.id === chosen, connected });
+    });
     replace(
-      list,
-      !connected && problem("Not connected: this is what waited when the page last heard of it. Nothing can be answered here now."),
+      heading,
       asks.length
-        ? [element("h2", {}, `${counted(asks.length, "call")} ${asks.length === 1 ? "waits" : "wait"}`), element("ul", { class: "plain" }, items)]
+        ? element("h2", {}, `${counted(asks.length, "call")} ${asks.length === 1 ? "waits" : "wait"}`)
         : emptyState("Nothing waits for you", "When a prompt rule holds a call while this page is open, you are asked here."),
-      drawEnded(),
     );
+    replace(past, drawEnded());
     card?.look();
-    if (focused) (list.querySelector(`[data-ask="${CSS.escape(focused)}"]`) || list.querySelector("[data-ask]"))?.focus();
+    if (focused && !items.has(focused)) list.querySelector("[data-ask]")?.focus({ preventScroll: true });
   }
 
   let ended = [];
@@ -117,7 +114,7 @@ export async function show(root, context) {
   const first = new Promise((resolve) => {
     context.watch("approvals", async (value) => {
       if (value.error) {
-        replace(list, problem(value.error));
+        replace(alone, problem(value.error));
         resolve();
         return;
       }
@@ -147,6 +144,30 @@ export async function show(root, context) {
 }
 
 const NOT_KNOWN = "may be over";
+
+/** A waiting call in the list. */
+function drawItem(ask, onclick) {
+  const sent = element("span", { class: "small sent text" });
+  const clock = element("span", { class: "dim small left", "data-deadline": String(ask.deadline) });
+  const shown = element(
+    "button",
+    { type: "button", class: "ask-item", "data-ask": ask.id, onclick },
+    element("span", { class: "strong text" }, ask.tool),
+    ask.about && element("span", { class: "mono about text" }, ask.about),
+    element("span", { class: "dim small text" }, ask.server),
+    sent,
+    clock,
+  );
+  return {
+    node: element("li", {}, shown),
+    update(now, { chosen, connected }) {
+      replace(sent, now.sent);
+      replace(clock, connected ? left(now.deadline) : NOT_KNOWN);
+      if (chosen) shown.setAttribute("aria-current", "true");
+      else shown.removeAttribute("aria-current");
+    },
+  };
+}
 
 function left(deadline) {
   return `${Math.max(0, Math.round(deadline - Date.now() / 1000))} s left`;
@@ -216,7 +237,7 @@ function drawQuestion(place, question, context, { answered, connected }) {
       ),
     );
     if (reading) (reads ? hint.querySelector("button") : text).focus();
-    const one = (name, label, act, kind, enabled) => button(label, act, { class: kind, disabled: !enabled, "data-answer": name });
+    const one = (name, label, act, kind, enabled, more) => button(label, act, { class: kind, disabled: !enabled, "data-answer": name, ...more });
     replace(
       answers,
       element(
@@ -225,7 +246,7 @@ function drawQuestion(place, question, context, { answered, connected }) {
         ["once", ...question.wider].map((value) =>
           one(value, NOW[value], () => answer(value), value === "once" ? "primary" : null, may),
         ),
-        one("deny", "Deny", () => answer("deny"), "danger", ready && !state.denied),
+        one("deny", "Deny", () => answer("deny"), "danger", ready && !state.denied, { "data-always": true }),
       ),
       question.scopes.length > 0 &&
         element(
