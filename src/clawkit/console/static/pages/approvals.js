@@ -1,72 +1,129 @@
 // Approvals: what waits, one call shown whole, and the answers to it.
 
-import { announce, button, calmed, counted, dialog, diff, element, emptyState, facts, focusOn, longText, problem, replace, toast } from "../console.js";
+import { announce, button, calmed, counted, dialog, diff, element, emptyState, facts, focusOn, longText, problem, replace, toast, visible } from "../console.js";
 
 const NOW = { once: "Allow once", session: "Allow these arguments, this session", tool: "Allow this tool, this session" };
 const FOR_GOOD = { folder: "Allow this tool in this folder…", tool: "Allow this tool…", call: "Allow these arguments…" };
+
+// As in `claw approvals`.
+const KEYS = { once: "a", session: "s", tool: "t", deny: "d", "always-call": "w", "always-folder": "f", "always-tool": "T", read: " " };
+const MOVES = { j: 1, k: -1 };
+const REST = 1000; // milliseconds after what was typed for something else, in which no key is an answer
+const TYPED_ON = "No key counted: the one before was none of these, or the window had just come to the front. Press again.";
+const KEYS_OFF = "claw-keys-off";
 
 export async function show(root, context) {
   const [heading, waiting, past] = [element("div", {}), element("ul", { class: "plain" }), element("div", {})];
   const list = element("section", { class: "asks", "aria-label": "Waiting calls" }, heading, waiting, past);
   const detail = element("section", { class: "ask", "aria-label": "The chosen call" });
   const alone = element("div", {});
+  const outcome = element("p", { class: "outcome text", role: "status" });
   // In one column the list is below the call: however many come, what is read stays where it is.
-  root.append(alone, element("div", { class: "approvals" }, detail, list));
+  root.append(outcome, alone, element("div", { class: "approvals" }, detail, list));
   let chosen = context.parameters.get("id") || "";
   let shown = "";
   let card = null; // of the call that is shown
   let asks = [];
   let connected = true;
   const ours = new Set(); // calls that are being answered here
+  const unconfirmed = new Set(); // those that were, and of which it is not known yet what came of it
   const items = new Map();
 
   async function choose(id) {
+    const held = detail.contains(document.activeElement);
     chosen = id;
     drawList();
     shown = id;
     card = null;
     if (!id) {
-      const left = detail.contains(document.activeElement);
       replace(detail);
-      if (left) focusOn(document.querySelector("main h1"));
+      if (held) focusOn(document.querySelector("main h1"));
       return;
     }
+    detail.inert = true; // the call before takes no answer any more
     try {
       const question = await context.fetchJson(`/api/approvals/question?id=${encodeURIComponent(id)}`);
       if (chosen !== id) return;
-      card = drawQuestion(detail, question, context, { answered, connected });
+      detail.inert = false;
+      card = drawQuestion(detail, question, context, { answered, connected, held });
       tell();
       settle();
     } catch (error) {
-      if (error.name !== "AbortError" && chosen === id) replace(detail, problem(error.message));
+      if (error.name === "AbortError" || chosen !== id) return;
+      detail.inert = false;
+      if (error.status !== 404) replace(detail, problem(error.message));
+      else forget([id]), say(error.message), await goOn();
     }
   }
 
+  /** What became of the last call that is no longer shown; it stays until the next one. */
+  function say(text) {
+    replace(outcome, text);
+    outcome.title = visible(text);
+  }
+
+  const forget = (ids) => (asks = asks.filter((ask) => !ids.includes(ask.id)));
+
   async function answered(id, tool, send) {
+    const { about = "" } = asks.find((ask) => ask.id === id) || {};
     ours.add(id);
     let done;
     try {
       done = await send();
     } catch (error) {
       ours.delete(id);
+      if (asks.some((ask) => ask.id === id)) unconfirmed.add(id);
       settle();
       throw error;
     }
-    const text = `${tool}: ${done.words}`;
-    announce(text);
-    if (chosen === id) await goOn();
-    toast(text, { kind: done.how === "refused" ? "bad" : "plain" }); // once it is known where the next answers are
+    forget([id, ...done.pending.ended.map((one) => one.id)]); // an answer may be one to others, too
+    said(done.words, tool, about);
+    if (chosen === id) await goOn({ takes: true });
+    if (done.how === "refused") toast(`${tool}: ${done.words}`, { kind: "bad" }); // once it is known where the next answers are
   }
 
-  const goOn = () => choose(asks.find((ask) => ask.id !== chosen)?.id || "");
+  const said = (words, tool, about) => say(`${words[0].toUpperCase()}${words.slice(1)}: ${[tool, about].filter(Boolean).join(" ")}`);
+
+  /** Opens the next call; where it `takes` somebody there, at its beginning. */
+  async function goOn({ takes = false } = {}) {
+    await choose(asks.find((ask) => ask.id !== chosen)?.id || "");
+    if (takes && card) card.goTo();
+    else if (takes && !shown) focusOn(document.querySelector("main h1"));
+  }
 
   const tell = () => card?.tell(asks.find((ask) => ask.id === shown) || {});
 
-  /** What somebody looks at stays where it is, though it waits no longer. */
+  /** What somebody looks at stays where it is, though it waits no longer, unless they have answered it. */
   function settle() {
-    if (!card || ours.has(shown) || asks.some((ask) => ask.id === shown)) return;
-    card.end(ended.findLast((one) => one.id === shown)?.words || "answered or withdrawn elsewhere", goOn);
+    if (!card || ours.has(shown) || asks.some((ask) => ask.id === shown)) return undefined;
+    const end = ended.findLast((one) => one.id === shown);
+    if (end?.how === "covered") return goOn(); // by an answer of a person, too
+    if (!unconfirmed.has(shown) || !end) return card.end(end?.words || "answered or withdrawn elsewhere", goOn);
+    said(end.words, end.tool, end.about);
+    return goOn({ takes: true });
   }
+
+  const keys = element("input", { type: "checkbox", id: "single-keys", checked: !localStorage.getItem(KEYS_OFF) });
+  keys.addEventListener("change", () => (keys.checked ? localStorage.removeItem(KEYS_OFF) : localStorage.setItem(KEYS_OFF, "1")));
+  list.append(element("label", { class: "row small dim keys", for: keys.id }, keys, "Single keys answer; j and k choose"));
+  let rest = 0;
+  const onKey = (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing || [...event.key].length > 1) return;
+    const name = Object.keys(KEYS).find((one) => KEYS[one] === event.key);
+    const elsewhere = event.target.closest(TYPED) || document.querySelector("dialog[open]");
+    if (elsewhere || !(name || MOVES[event.key])) rest = performance.now() + REST;
+    if (event.key === " " && event.target.closest(PRESSED_BY_SPACE)) return;
+    if (elsewhere || event.repeat || !keys.checked || !card || !(name || MOVES[event.key])) return;
+    const next = asks[asks.findIndex((ask) => ask.id === shown) + MOVES[event.key]];
+    if (name === "read" && !card.isUnread()) return; // it scrolls the page
+    event.preventDefault();
+    if (performance.now() < rest) toast(TYPED_ON);
+    else if (name) card.press(name);
+    else if (next) open(next.id);
+  };
+  document.addEventListener("keydown", onKey, { signal: context.signal });
+  // What is typed when the window comes to the front was meant for another one.
+  window.addEventListener("focus", () => (rest = performance.now() + REST), { signal: context.signal });
 
   /** Shows a call that a person chose; where it stands below the list, they are taken there. */
   async function open(id) {
@@ -143,6 +200,9 @@ export async function show(root, context) {
   await first;
 }
 
+const TYPED = "input:not([type=checkbox]), select, textarea, [contenteditable]";
+const PRESSED_BY_SPACE = "button, a, summary, input, .call";
+const shortcut = (key) => (key === " " ? "Space" : key === key.toUpperCase() ? `Shift+${key}` : key.toUpperCase());
 const NOT_KNOWN = "may be over";
 
 /** A waiting call in the list. */
@@ -173,7 +233,7 @@ function left(deadline) {
   return `${Math.max(0, Math.round(deadline - Date.now() / 1000))} s left`;
 }
 
-function drawQuestion(place, question, context, { answered, connected }) {
+function drawQuestion(place, question, context, { answered, connected, held }) {
   const text = element(
     "div",
     { class: "call", tabindex: "0", role: "region", "aria-label": "The whole call" },
@@ -181,8 +241,6 @@ function drawQuestion(place, question, context, { answered, connected }) {
     element("pre", { class: "plain-text" }, question.lines.join("\n")),
   );
   const title = element("h2", {}, question.tool);
-  const hint = element("div", { class: "hint in-one-place" });
-  const answers = element("div", {});
   const clock = element("span", { class: "dim small", "data-deadline": String(question.deadline) }, left(question.deadline));
   const state = { read: false, seen: 0, busy: "", over: false, connected, proposing: false, sent: "", denied: false };
   let reader = null;
@@ -214,49 +272,33 @@ function drawQuestion(place, question, context, { answered, connected }) {
       if (chosen) await answer("always", { scope, rule: proposed.rule });
     });
 
+  /** A button of the answers, with the key that presses it; it stays the same one as long as its call is shown. */
+  const offer = (name, label, act, more) => {
+    const key = KEYS[name];
+    return button([label, key && element("kbd", { "aria-hidden": "true" }, key === " " ? "space" : key)], act, { "data-answer": name, "aria-keyshortcuts": key && shortcut(key), ...more });
+  };
+  const allowing = ["once", ...question.wider].map((value) => offer(value, NOW[value], () => answer(value), { class: value === "once" ? "primary" : null }));
+  const ruling = question.scopes.map((scope) => offer(`always-${scope}`, FOR_GOOD[scope], () => always(scope)));
+  const deny = offer("deny", "Deny", () => answer("deny"), { class: "danger", "data-always": true });
+  const on = offer("read", "Read on", readOn);
+  const percent = element("span", { role: "status" });
+  const note = element("div", {});
+
+  const reads = () => !state.sent && question.is_whole && !state.read;
+
   function draw() {
     if (state.over) return;
-    const ready = state.connected;
-    const may = state.read && ready && question.is_whole && !state.sent;
-    const reads = !state.sent && question.is_whole && !state.read;
-    const given = document.activeElement?.dataset?.answer;
-    const reading = document.activeElement?.dataset?.answer === "read";
+    const may = state.read && state.connected && question.is_whole && !state.sent;
+    const focused = document.activeElement;
+    for (const one of [...allowing, ...ruling]) one.disabled = !may;
+    deny.disabled = !state.connected || state.denied;
+    on.disabled = !reads();
     // Both are there all the time, one of them unseen: the answers below stay where they are.
-    replace(
-      hint,
-      element(
-        "div",
-        { class: `row ${reads ? "" : "away"}` },
-        element("span", { role: "status" }, `Read it to its end to allow it, with Read on or by scrolling: ${Math.floor(100 * state.seen)} % was on the screen.`),
-        button("Read on", readOn, { "data-answer": "read" }),
-      ),
-      element(
-        "div",
-        { class: reads ? "away" : "" },
-        state.sent ? element("p", { class: "note", role: "status" }, state.sent) : question.is_whole ? question.note : "It can only be denied.",
-      ),
-    );
-    if (reading) (reads ? hint.querySelector("button") : text).focus();
-    const one = (name, label, act, kind, enabled, more) => button(label, act, { class: kind, disabled: !enabled, "data-answer": name, ...more });
-    replace(
-      answers,
-      element(
-        "p",
-        { class: "actions" },
-        ["once", ...question.wider].map((value) =>
-          one(value, NOW[value], () => answer(value), value === "once" ? "primary" : null, may),
-        ),
-        one("deny", "Deny", () => answer("deny"), "danger", ready && !state.denied, { "data-always": true }),
-      ),
-      question.scopes.length > 0 &&
-        element(
-          "p",
-          { class: "actions" },
-          element("span", { class: "dim small" }, "From now on, by a rule:"),
-          question.scopes.map((scope) => one(`always-${scope}`, FOR_GOOD[scope], () => always(scope), null, may)),
-        ),
-    );
-    if (given) answers.querySelector(`[data-answer="${given}"]`)?.focus();
+    on.parentNode.classList.toggle("away", !reads());
+    note.classList.toggle("away", reads());
+    replace(percent, `Read it to its end to allow it, with Read on or by scrolling: ${Math.floor(100 * state.seen)} % was on the screen.`);
+    replace(note, state.sent ? element("p", { class: "note", role: "status" }, state.sent) : question.is_whole ? question.note : "It can only be denied.");
+    if (focused?.disabled && place.contains(focused)) focusOn(focused === on ? text : title, { preventScroll: true });
     calm?.look();
   }
 
@@ -268,7 +310,14 @@ function drawQuestion(place, question, context, { answered, connected }) {
     calm.begin();
   }
 
-  const held = place.contains(document.activeElement);
+  const hint = element("div", { class: "hint in-one-place" }, element("div", { class: "row" }, percent, on), note);
+  const answers = element(
+    "div",
+    {},
+    element("p", { class: "actions" }, allowing, deny),
+    ruling.length > 0 && element("p", { class: "actions" }, element("span", { class: "dim small" }, "From now on, by a rule:"), ruling),
+  );
+  draw();
   replace(
     place,
     element(
@@ -288,7 +337,6 @@ function drawQuestion(place, question, context, { answered, connected }) {
       answers,
     ),
   );
-  draw();
   if (held) focusOn(title); // what had it is gone
   calm = calmed(answers, text, place, place.parentNode);
   calm.begin();
@@ -299,6 +347,14 @@ function drawQuestion(place, question, context, { answered, connected }) {
   });
 
   return {
+    isUnread: reads,
+    /** Does what its button does; says why not where that is not possible yet. */
+    press(name) {
+      const one = place.querySelector(`[data-answer="${name}"]`);
+      if (!one || state.over) return;
+      if (one.disabled && reads()) toast("Read it to its end first: Read on, or the space bar.");
+      else one.click();
+    },
     /** Says what was answered, in whichever window, and is not confirmed. */
     tell({ sent = "", denied = false }) {
       if (sent === state.sent) return;
@@ -323,7 +379,7 @@ function drawQuestion(place, question, context, { answered, connected }) {
       const had = hint.contains(document.activeElement) || answers.contains(document.activeElement);
       clock.remove();
       replace(hint, element("p", { class: "note" }, `No longer waits: ${text}.`));
-      replace(answers, element("p", { class: "actions" }, button("Go on", goOn)));
+      replace(answers, element("p", { class: "actions" }, button("Go on", () => goOn({ takes: true }))));
       calm.begin(); // a click may be meant for an answer
       if (had) focusOn(title);
       announce(`${question.tool}: ${text}`);
