@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from clawkit.guard.approvals import answer_pending, has_view, pending
 from clawkit.guard.approvals_view import SharedView
 from clawkit.guard.locations import approvals_socket
-from tests.console.browser import RunningConsole, Visitor, running_console
+from tests.console.browser import RunningConsole, Visitor, running_console, visiting
 from tests.guard.approvals import until
 from tests.guard.guarded_server import Guarded, guarded
 from tests.guard.test_prompt_rules import POLICY as IMPATIENT
@@ -388,11 +388,12 @@ def test_everything_can_be_done_with_the_keyboard(page: Page, guard: Guarded) ->
 
 # Both at once, however slow this machine is.
 TYPED = """(keys) => { for (const key of keys)
-  document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true })); }"""
+  document.activeElement.dispatchEvent(
+    new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true })); }"""
 
 
 def press_until(page: Page, key: str, done: Callable[[], bool]) -> None:
-    """A key that is pressed until it counts: not in the second after the window came to the front."""
+    """Press a key until it counts: not in the second after the window came to the front."""
 
     def pressed() -> bool:
         page.keyboard.press(key)
@@ -810,6 +811,56 @@ def test_a_press_on_deny_is_not_for_the_call_that_has_just_come_there(
     expect(region).to_contain_text("/work/2")
     allow(page, "Allow once")
     assert "result" in guard.receive()
+
+
+CLICK = "dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, detail: 1 }))"
+CLICKED = f"(one) => one.{CLICK}"
+
+
+def test_a_click_without_a_pointer_as_assistive_technology_makes_it_counts_after_the_same_second(
+    page: Page, guard: Guarded
+) -> None:
+    once, deny = page.locator("[data-answer=once]"), page.locator("[data-answer=deny]")
+    call(guard, 1)
+    expect(once).to_have_attribute("aria-disabled", "false")
+    deny.dispatch_event("pointerdown")  # of a press that was let go elsewhere
+    once.evaluate(CLICKED)
+    assert "result" in guard.receive()
+    call(guard, 2)
+    calm = "place.querySelector('[data-answer=once]')?.disabled === false"
+    press = PRESSED_AS_SOON_AS.replace("HOLDS", calm)
+    page.evaluate(press.replace("click()", CLICK))
+    expect(page.locator(".toast")).to_contain_text(TOO_SOON)
+    expect(once).to_have_attribute("aria-disabled", "false")
+    once.evaluate(CLICKED)
+    assert "result" in guard.receive()
+    assert deletions(guard) == 2
+
+
+def test_a_press_that_began_before_an_answer_moved_is_none(page: Page, guard: Guarded) -> None:
+    call(guard, 1)
+    once = page.locator("[data-answer=once]")
+    expect(once).to_have_attribute("aria-disabled", "false")
+    page.mouse.move(*centre(once))
+    page.mouse.down()
+    once.evaluate("(one) => { one.style.paddingTop = '12px'; }")
+    expect(once).to_have_attribute("aria-disabled", "true")
+    expect(once).to_have_attribute("aria-disabled", "false")
+    page.mouse.up()
+    expect(page.locator(".toast")).to_contain_text(TOO_SOON)
+    assert deletions(guard) == 0
+
+
+def test_a_finger_answers(browser: Browser, console: RunningConsole, tmp_path: Path) -> None:
+    with visiting(browser, has_touch=True, viewport={"width": 390, "height": 700}) as one:
+        page = one.open(console.link)
+        with guarded(tmp_path, POLICY, "--name", "files") as guard:
+            guard.initialize()
+            call(guard, 1)
+            once = page.locator("[data-answer=once]")
+            expect(once).to_have_attribute("aria-disabled", "false")
+            once.tap()
+            assert "result" in guard.receive()
 
 
 def test_a_double_click_on_a_rule_does_not_write_it(page: Page, guard: Guarded) -> None:

@@ -138,7 +138,9 @@ export function calmed(place, ...around) {
   const onClick = (event) => {
     look();
     const button = event.target.closest("button");
-    const at = event.detail ? down?.at ?? 0 : performance.now();
+    // A key has no pointer, and assistive technology often makes a click alone: that is a press of one moment.
+    const at = event.detail && down?.button === button ? down.at : performance.now();
+    down = null;
     if (!button || isCalm(button, at)) return;
     event.stopPropagation();
     event.preventDefault();
