@@ -103,9 +103,9 @@ export async function show(root, context) {
     return goOn({ takes: true });
   }
 
-  const keys = element("input", { type: "checkbox", id: "single-keys", checked: !localStorage.getItem(KEYS_OFF) });
+  const keys = element("input", { type: "checkbox", checked: !localStorage.getItem(KEYS_OFF) });
   keys.addEventListener("change", () => (keys.checked ? localStorage.removeItem(KEYS_OFF) : localStorage.setItem(KEYS_OFF, "1")));
-  list.append(element("label", { class: "row small dim keys", for: keys.id }, keys, "Single keys answer; j and k choose"));
+  list.append(element("label", { class: "small dim keys" }, keys, "Answer by single keys"));
   let rest = 0;
   const onKey = (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing || [...event.key].length > 1) return;
