@@ -67,7 +67,7 @@ _SERVERS = {
     "files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/work"]},
     "git": {"command": "uvx", "args": ["mcp-server-git"]},
 }
-SIZE = {"width": 1200, "height": 820}
+SIZE = {"width": 1200, "height": 860}
 _ALLOWED = '[[rule]]\naction = "allow"\ntool = ["read_file", "list_files"]\n\n'
 _FILE = "Basil wants water every day.\nChillies can wait.\n"
 _NEW_FILE = "Basil wants water every day.\nChillies wait for Friday.\nMint takes what is left.\n"
@@ -160,12 +160,13 @@ def take(browser: Browser, scheme: str, guard: Guarded, folder: Path) -> None:
             params = {"name": "write_file", "arguments": arguments}
             guard.send({"jsonrpc": "2.0", "id": scheme, "method": "tools/call", "params": params})
             page.get_by_role("button", name="Allow once").wait_for()
-            page.locator("button:enabled", has_text="Allow once").wait_for()
             known = page.locator("#pages a").evaluate_all("(all) => all.map((a) => a.hash)")
             places = {"memory": f"?node={_boss()}", "sessions": "?key=terminal"}
             for name in PAGES:
                 if f"#/{name}" in known:
                     visitor.go(name, places.get(name, ""))
+                    if name == "approvals":
+                        page.locator("[data-answer=once][aria-disabled=false]").wait_for()
                     if name == "memory":
                         page.get_by_text("The map is being drawn…").wait_for(state="detached")
                     page.wait_for_timeout(800)  # charts and toasts have settled

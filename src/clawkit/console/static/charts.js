@@ -24,6 +24,12 @@ function niceTop(value) {
   return [1, 2, 2.5, 5, 10].map((one) => one * size).find((one) => one >= value);
 }
 
+/** The same for what is counted: half of it, which is named too, is a whole number. */
+function evenTop(count) {
+  const size = 10 ** Math.floor(Math.log10(Math.max(1, count)));
+  return [1, 2, 3, 4, 5, 6, 8, 10].map((one) => one * size).find((one) => one >= count && one % 2 === 0);
+}
+
 function frame(height, top, label, ariaLabel, format) {
   const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": ariaLabel });
   for (const share of [0, 0.5, 1]) {
@@ -57,7 +63,7 @@ export function stepName(step) {
 
 /** Bars over time: `bars` have `label`, `value` and the `part` of it that is marked. */
 export function timeChart({ title, bars, valueName = "calls", partName = "blocked", height = 170 }) {
-  const top = niceTop(Math.max(1, ...bars.map((bar) => bar.value)));
+  const top = evenTop(Math.max(1, ...bars.map((bar) => bar.value)));
   const total = bars.reduce((sum, bar) => sum + bar.value, 0);
   const about = `${title}: ${counted(total, valueName.replace(/s$/, ""), valueName)} in ${bars.length} steps; the table below has them all`;
   const drawing = frame(height, top, title, about, (value) => short(value));

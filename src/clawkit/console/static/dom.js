@@ -96,12 +96,14 @@ const TOO_SOON = "Nothing was pressed: what is shown there had just changed. Loo
 
 /**
  * Keeps presses in a place from counting until nothing has changed there for a while: what it offers, and where on the
- * page that stands. Gives what begins that while, for whoever scrolls.
+ * page that stands. A button with `data-always` waits only for the place to be there, whatever others change about it.
+ * Gives what begins that while, for whoever scrolls.
  */
 export function calmed(place, ...around) {
   let before = null;
-  let since = 0;
-  let pressed = 0;
+  let begun = performance.now();
+  let changed = begun;
+  let down = null; // the button that the pointer is held on, and since when
   let timer = 0;
   let said = null;
   const looks = () => {
@@ -109,27 +111,37 @@ export function calmed(place, ...around) {
     const buttons = [...place.querySelectorAll("button")];
     return { words: buttons.map((one) => `${one.textContent} ${one.disabled}`).join("\n"), edges: [left + scrollX, top + scrollY, width, height] };
   };
-  const isCalm = (at) => at - since >= CALM;
+  const isCalm = (button, at) => at - (button.hasAttribute("data-always") ? begun : changed) >= CALM;
   const mark = () => {
-    const calm = isCalm(performance.now());
-    for (const one of place.querySelectorAll("button")) one.setAttribute("aria-disabled", String(!calm));
+    const now = performance.now();
+    for (const one of place.querySelectorAll("button")) one.setAttribute("aria-disabled", String(!isCalm(one, now)));
     clearTimeout(timer);
-    if (!calm) timer = setTimeout(look, since + CALM - performance.now());
+    const next = [begun, changed].map((since) => since + CALM - now).filter((rest) => rest > 0);
+    if (next.length) timer = setTimeout(look, Math.min(...next));
   };
   const look = () => {
     if (!place.isConnected) return sizes.disconnect();
     const now = looks();
     const same = before && now.words === before.words && now.edges.every((edge, at) => Math.abs(edge - before.edges[at]) <= MOVED);
-    if (!same) [before, since] = [now, performance.now()];
+    if (!same) [before, changed] = [now, performance.now()];
     mark();
   };
   const begin = () => {
-    [before, since] = [looks(), performance.now()];
+    before = looks();
+    begun = changed = performance.now();
     mark();
+  };
+  const onDown = (event) => {
+    look();
+    down = { button: event.target.closest("button"), at: performance.now() };
   };
   const onClick = (event) => {
     look();
-    if (!event.target.closest("button") || isCalm(event.detail ? pressed : performance.now())) return;
+    const button = event.target.closest("button");
+    // A key has no pointer, and assistive technology often makes a click alone: that is a press of one moment.
+    const at = event.detail && down?.button === button ? down.at : performance.now();
+    down = null;
+    if (!button || isCalm(button, at)) return;
     event.stopPropagation();
     event.preventDefault();
     said?.remove();
@@ -138,7 +150,7 @@ export function calmed(place, ...around) {
   // What a dialog covered is under the pointer that closed it.
   const uncovered = () => (place.isConnected ? begin() : document.removeEventListener("close", uncovered, { capture: true }));
   document.addEventListener("close", uncovered, { capture: true });
-  place.addEventListener("pointerdown", () => (look(), (pressed = performance.now())), { capture: true });
+  place.addEventListener("pointerdown", onDown, { capture: true });
   place.addEventListener("click", onClick, { capture: true });
   const sizes = new ResizeObserver(look);
   for (const one of [place, ...around]) sizes.observe(one);

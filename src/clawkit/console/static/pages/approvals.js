@@ -1,102 +1,156 @@
 // Approvals: what waits, one call shown whole, and the answers to it.
 
-import { announce, button, calmed, counted, dialog, diff, element, emptyState, facts, focusOn, longText, problem, replace, toast } from "../console.js";
+import { announce, button, calmed, counted, dialog, diff, element, emptyState, facts, focusOn, longText, problem, replace, toast, visible } from "../console.js";
 
 const NOW = { once: "Allow once", session: "Allow these arguments, this session", tool: "Allow this tool, this session" };
 const FOR_GOOD = { folder: "Allow this tool in this folder…", tool: "Allow this tool…", call: "Allow these arguments…" };
 
+// As in `claw approvals`.
+const KEYS = { once: "a", session: "s", tool: "t", deny: "d", "always-call": "w", "always-folder": "f", "always-tool": "T", read: " " };
+const MOVES = { j: 1, k: -1 };
+const REST = 1000; // milliseconds after what was typed for something else, in which no key is an answer
+const TYPED_ON = "No key counted: the one before was none of these, or the window had just come to the front. Press again.";
+const KEYS_OFF = "claw-keys-off";
+
 export async function show(root, context) {
-  const list = element("section", { class: "asks", "aria-label": "Waiting calls" });
+  const [heading, waiting, past] = [element("div", {}), element("ul", { class: "plain" }), element("div", {})];
+  const list = element("section", { class: "asks", "aria-label": "Waiting calls" }, heading, waiting, past);
   const detail = element("section", { class: "ask", "aria-label": "The chosen call" });
-  root.append(element("div", { class: "approvals" }, list, detail));
+  const alone = element("div", {});
+  const outcome = element("p", { class: "outcome text", role: "status" });
+  // In one column the list is below the call: however many come, what is read stays where it is.
+  root.append(outcome, alone, element("div", { class: "approvals" }, detail, list));
   let chosen = context.parameters.get("id") || "";
   let shown = "";
   let card = null; // of the call that is shown
   let asks = [];
   let connected = true;
   const ours = new Set(); // calls that are being answered here
+  const unconfirmed = new Set(); // those that were, and of which it is not known yet what came of it
+  const items = new Map();
 
   async function choose(id) {
+    const held = detail.contains(document.activeElement);
     chosen = id;
     drawList();
     shown = id;
     card = null;
     if (!id) {
-      const left = detail.contains(document.activeElement);
       replace(detail);
-      if (left) focusOn(document.querySelector("main h1"));
+      if (held) focusOn(document.querySelector("main h1"));
       return;
     }
+    detail.inert = true; // the call before takes no answer any more
     try {
       const question = await context.fetchJson(`/api/approvals/question?id=${encodeURIComponent(id)}`);
       if (chosen !== id) return;
-      card = drawQuestion(detail, question, context, { answered, connected });
+      detail.inert = false;
+      card = drawQuestion(detail, question, context, { answered, connected, held });
       tell();
       settle();
     } catch (error) {
-      if (error.name !== "AbortError" && chosen === id) replace(detail, problem(error.message));
+      if (error.name === "AbortError" || chosen !== id) return;
+      detail.inert = false;
+      if (error.status !== 404) replace(detail, problem(error.message));
+      else forget([id]), say(error.message), await goOn();
     }
   }
 
+  /** What became of the last call that is no longer shown; it stays until the next one. */
+  function say(text) {
+    replace(outcome, text);
+    outcome.title = visible(text);
+  }
+
+  const forget = (ids) => (asks = asks.filter((ask) => !ids.includes(ask.id)));
+
   async function answered(id, tool, send) {
+    const { about = "" } = asks.find((ask) => ask.id === id) || {};
     ours.add(id);
     let done;
     try {
       done = await send();
     } catch (error) {
       ours.delete(id);
+      if (asks.some((ask) => ask.id === id)) unconfirmed.add(id);
       settle();
       throw error;
     }
-    const text = `${tool}: ${done.words}`;
-    announce(text);
-    if (chosen === id) await goOn();
-    toast(text, { kind: done.how === "refused" ? "bad" : "plain" }); // once it is known where the next answers are
+    forget([id, ...done.pending.ended.map((one) => one.id)]); // an answer may be one to others, too
+    said(done.words, tool, about);
+    if (chosen === id) await goOn({ takes: true });
+    if (done.how === "refused") toast(`${tool}: ${done.words}`, { kind: "bad" }); // once it is known where the next answers are
   }
 
-  const goOn = () => choose(asks.find((ask) => ask.id !== chosen)?.id || "");
+  const said = (words, tool, about) => say(`${words[0].toUpperCase()}${words.slice(1)}: ${[tool, about].filter(Boolean).join(" ")}`);
+
+  /** Opens the next call; where it `takes` somebody there, at its beginning. */
+  async function goOn({ takes = false } = {}) {
+    await choose(asks.find((ask) => ask.id !== chosen)?.id || "");
+    if (takes && card) card.goTo();
+    else if (takes && !shown) focusOn(document.querySelector("main h1"));
+  }
 
   const tell = () => card?.tell(asks.find((ask) => ask.id === shown) || {});
 
-  /** What somebody looks at stays where it is, though it waits no longer. */
+  /** What somebody looks at stays where it is, though it waits no longer, unless they have answered it. */
   function settle() {
-    if (!card || ours.has(shown) || asks.some((ask) => ask.id === shown)) return;
-    card.end(ended.findLast((one) => one.id === shown)?.words || "answered or withdrawn elsewhere", goOn);
+    if (!card || ours.has(shown) || asks.some((ask) => ask.id === shown)) return undefined;
+    const end = ended.findLast((one) => one.id === shown);
+    if (end?.how === "covered") return goOn(); // by an answer of a person, too
+    if (!unconfirmed.has(shown) || !end) return card.end(end?.words || "answered or withdrawn elsewhere", goOn);
+    said(end.words, end.tool, end.about);
+    return goOn({ takes: true });
   }
+
+  const keys = element("input", { type: "checkbox", checked: !localStorage.getItem(KEYS_OFF) });
+  keys.addEventListener("change", () => (keys.checked ? localStorage.removeItem(KEYS_OFF) : localStorage.setItem(KEYS_OFF, "1")));
+  list.append(element("label", { class: "small dim keys" }, keys, "Answer by single keys"));
+  let rest = 0;
+  const onKey = (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing || [...event.key].length > 1) return;
+    const name = Object.keys(KEYS).find((one) => KEYS[one] === event.key);
+    const elsewhere = event.target.closest(TYPED) || document.querySelector("dialog[open]");
+    if (elsewhere || !(name || MOVES[event.key])) rest = performance.now() + REST;
+    if (event.key === " " && event.target.closest(PRESSED_BY_SPACE)) return;
+    if (elsewhere || event.repeat || !keys.checked || !card || !(name || MOVES[event.key])) return;
+    const next = asks[asks.findIndex((ask) => ask.id === shown) + MOVES[event.key]];
+    if (name === "read" && !card.isUnread()) return; // it scrolls the page
+    event.preventDefault();
+    if (performance.now() < rest) toast(TYPED_ON);
+    else if (name) card.press(name);
+    else if (next) open(next.id);
+  };
+  document.addEventListener("keydown", onKey, { signal: context.signal });
+  // What is typed when the window comes to the front was meant for another one.
+  window.addEventListener("focus", () => (rest = performance.now() + REST), { signal: context.signal });
 
   /** Shows a call that a person chose; where it stands below the list, they are taken there. */
   async function open(id) {
     await choose(id);
-    if (card && shown === id && detail.offsetTop > list.offsetTop) card.goTo();
+    if (card && shown === id && list.offsetTop > detail.offsetTop) card.goTo();
   }
 
+  /** Nothing is drawn anew that stays: a button that is pressed while others come is there when it is let go. */
   function drawList() {
-    const focused = document.activeElement?.dataset?.ask;
-    const items = asks.map((ask) =>
-      element(
-        "li",
-        {},
-        element(
-          "button",
-          { type: "button", class: "ask-item", "data-ask": ask.id, "aria-current": ask.id === chosen ? "true" : null, onclick: () => open(ask.id) },
-          element("span", { class: "strong text" }, ask.tool),
-          ask.about && element("span", { class: "mono about text" }, ask.about),
-          element("span", { class: "dim small text" }, ask.server),
-          ask.sent && element("span", { class: "small sent text" }, ask.sent),
-          element("span", { class: "dim small left", "data-deadline": String(ask.deadline) }, connected ? left(ask.deadline) : NOT_KNOWN),
-        ),
-      ),
-    );
+    const focused = list.querySelector("[data-ask]:focus")?.dataset.ask;
+    replace(alone, !connected && problem("Not connected: this is what waited when the page last heard of it. Nothing can be answered here now."));
+    for (const [id, item] of items) if (!asks.some((ask) => ask.id === id)) item.node.remove(), items.delete(id);
+    asks.forEach((ask, at) => {
+      if (!items.has(ask.id)) items.set(ask.id, drawItem(ask, () => open(ask.id)));
+      const { node, update } = items.get(ask.id);
+      if (waiting.children[at] !== node) waiting.insertBefore(node, waiting.children[at] || null);
+      update(ask, { chosen: ask.id === chosen, connected });
+    });
     replace(
-      list,
-      !connected && problem("Not connected: this is what waited when the page last heard of it. Nothing can be answered here now."),
+      heading,
       asks.length
-        ? [element("h2", {}, `${counted(asks.length, "call")} ${asks.length === 1 ? "waits" : "wait"}`), element("ul", { class: "plain" }, items)]
+        ? element("h2", {}, `${counted(asks.length, "call")} ${asks.length === 1 ? "waits" : "wait"}`)
         : emptyState("Nothing waits for you", "When a prompt rule holds a call while this page is open, you are asked here."),
-      drawEnded(),
     );
+    replace(past, drawEnded());
     card?.look();
-    if (focused) (list.querySelector(`[data-ask="${CSS.escape(focused)}"]`) || list.querySelector("[data-ask]"))?.focus();
+    if (focused && !items.has(focused)) list.querySelector("[data-ask]")?.focus({ preventScroll: true });
   }
 
   let ended = [];
@@ -117,7 +171,7 @@ export async function show(root, context) {
   const first = new Promise((resolve) => {
     context.watch("approvals", async (value) => {
       if (value.error) {
-        replace(list, problem(value.error));
+        replace(alone, problem(value.error));
         resolve();
         return;
       }
@@ -146,13 +200,40 @@ export async function show(root, context) {
   await first;
 }
 
+const TYPED = "input:not([type=checkbox]), select, textarea, [contenteditable]";
+const PRESSED_BY_SPACE = "button, a, summary, input, .call";
+const shortcut = (key) => (key === " " ? "Space" : key === key.toUpperCase() ? `Shift+${key}` : key.toUpperCase());
 const NOT_KNOWN = "may be over";
+
+/** A waiting call in the list. */
+function drawItem(ask, onclick) {
+  const sent = element("span", { class: "small sent text" });
+  const clock = element("span", { class: "dim small left", "data-deadline": String(ask.deadline) });
+  const shown = element(
+    "button",
+    { type: "button", class: "ask-item", "data-ask": ask.id, onclick },
+    element("span", { class: "strong text" }, ask.tool),
+    ask.about && element("span", { class: "mono about text" }, ask.about),
+    element("span", { class: "dim small text" }, ask.server),
+    sent,
+    clock,
+  );
+  return {
+    node: element("li", {}, shown),
+    update(now, { chosen, connected }) {
+      replace(sent, now.sent);
+      replace(clock, connected ? left(now.deadline) : NOT_KNOWN);
+      if (chosen) shown.setAttribute("aria-current", "true");
+      else shown.removeAttribute("aria-current");
+    },
+  };
+}
 
 function left(deadline) {
   return `${Math.max(0, Math.round(deadline - Date.now() / 1000))} s left`;
 }
 
-function drawQuestion(place, question, context, { answered, connected }) {
+function drawQuestion(place, question, context, { answered, connected, held }) {
   const text = element(
     "div",
     { class: "call", tabindex: "0", role: "region", "aria-label": "The whole call" },
@@ -160,8 +241,6 @@ function drawQuestion(place, question, context, { answered, connected }) {
     element("pre", { class: "plain-text" }, question.lines.join("\n")),
   );
   const title = element("h2", {}, question.tool);
-  const hint = element("div", { class: "hint in-one-place" });
-  const answers = element("div", {});
   const clock = element("span", { class: "dim small", "data-deadline": String(question.deadline) }, left(question.deadline));
   const state = { read: false, seen: 0, busy: "", over: false, connected, proposing: false, sent: "", denied: false };
   let reader = null;
@@ -193,49 +272,33 @@ function drawQuestion(place, question, context, { answered, connected }) {
       if (chosen) await answer("always", { scope, rule: proposed.rule });
     });
 
+  /** A button of the answers, with the key that presses it; it stays the same one as long as its call is shown. */
+  const offer = (name, label, act, more) => {
+    const key = KEYS[name];
+    return button([label, key && element("kbd", { "aria-hidden": "true" }, key === " " ? "space" : key)], act, { "data-answer": name, "aria-keyshortcuts": key && shortcut(key), ...more });
+  };
+  const allowing = ["once", ...question.wider].map((value) => offer(value, NOW[value], () => answer(value), { class: value === "once" ? "primary" : null }));
+  const ruling = question.scopes.map((scope) => offer(`always-${scope}`, FOR_GOOD[scope], () => always(scope)));
+  const deny = offer("deny", "Deny", () => answer("deny"), { class: "danger", "data-always": true });
+  const on = offer("read", "Read on", readOn);
+  const percent = element("span", { role: "status" });
+  const note = element("div", {});
+
+  const reads = () => !state.sent && question.is_whole && !state.read;
+
   function draw() {
     if (state.over) return;
-    const ready = state.connected;
-    const may = state.read && ready && question.is_whole && !state.sent;
-    const reads = !state.sent && question.is_whole && !state.read;
-    const given = document.activeElement?.dataset?.answer;
-    const reading = document.activeElement?.dataset?.answer === "read";
+    const may = state.read && state.connected && question.is_whole && !state.sent;
+    const focused = document.activeElement;
+    for (const one of [...allowing, ...ruling]) one.disabled = !may;
+    deny.disabled = !state.connected || state.denied;
+    on.disabled = !reads();
     // Both are there all the time, one of them unseen: the answers below stay where they are.
-    replace(
-      hint,
-      element(
-        "div",
-        { class: `row ${reads ? "" : "away"}` },
-        element("span", { role: "status" }, `Read it to its end to allow it, with Read on or by scrolling: ${Math.floor(100 * state.seen)} % was on the screen.`),
-        button("Read on", readOn, { "data-answer": "read" }),
-      ),
-      element(
-        "div",
-        { class: reads ? "away" : "" },
-        state.sent ? element("p", { class: "note", role: "status" }, state.sent) : question.is_whole ? question.note : "It can only be denied.",
-      ),
-    );
-    if (reading) (reads ? hint.querySelector("button") : text).focus();
-    const one = (name, label, act, kind, enabled) => button(label, act, { class: kind, disabled: !enabled, "data-answer": name });
-    replace(
-      answers,
-      element(
-        "p",
-        { class: "actions" },
-        ["once", ...question.wider].map((value) =>
-          one(value, NOW[value], () => answer(value), value === "once" ? "primary" : null, may),
-        ),
-        one("deny", "Deny", () => answer("deny"), "danger", ready && !state.denied),
-      ),
-      question.scopes.length > 0 &&
-        element(
-          "p",
-          { class: "actions" },
-          element("span", { class: "dim small" }, "From now on, by a rule:"),
-          question.scopes.map((scope) => one(`always-${scope}`, FOR_GOOD[scope], () => always(scope), null, may)),
-        ),
-    );
-    if (given) answers.querySelector(`[data-answer="${given}"]`)?.focus();
+    on.parentNode.classList.toggle("away", !reads());
+    note.classList.toggle("away", reads());
+    replace(percent, `Read it to its end to allow it, with Read on or by scrolling: ${Math.floor(100 * state.seen)} % was on the screen.`);
+    replace(note, state.sent ? element("p", { class: "note", role: "status" }, state.sent) : question.is_whole ? question.note : "It can only be denied.");
+    if (focused?.disabled && place.contains(focused)) focusOn(focused === on ? text : title, { preventScroll: true });
     calm?.look();
   }
 
@@ -247,7 +310,14 @@ function drawQuestion(place, question, context, { answered, connected }) {
     calm.begin();
   }
 
-  const held = place.contains(document.activeElement);
+  const hint = element("div", { class: "hint in-one-place" }, element("div", { class: "row" }, percent, on), note);
+  const answers = element(
+    "div",
+    {},
+    element("p", { class: "actions" }, allowing, deny),
+    ruling.length > 0 && element("p", { class: "actions" }, element("span", { class: "dim small" }, "From now on, by a rule:"), ruling),
+  );
+  draw();
   replace(
     place,
     element(
@@ -267,7 +337,6 @@ function drawQuestion(place, question, context, { answered, connected }) {
       answers,
     ),
   );
-  draw();
   if (held) focusOn(title); // what had it is gone
   calm = calmed(answers, text, place, place.parentNode);
   calm.begin();
@@ -278,6 +347,14 @@ function drawQuestion(place, question, context, { answered, connected }) {
   });
 
   return {
+    isUnread: reads,
+    /** Does what its button does; says why not where that is not possible yet. */
+    press(name) {
+      const one = place.querySelector(`[data-answer="${name}"]`);
+      if (!one || state.over) return;
+      if (one.disabled && reads()) toast("Read it to its end first: Read on, or the space bar.");
+      else one.click();
+    },
     /** Says what was answered, in whichever window, and is not confirmed. */
     tell({ sent = "", denied = false }) {
       if (sent === state.sent) return;
@@ -302,7 +379,7 @@ function drawQuestion(place, question, context, { answered, connected }) {
       const had = hint.contains(document.activeElement) || answers.contains(document.activeElement);
       clock.remove();
       replace(hint, element("p", { class: "note" }, `No longer waits: ${text}.`));
-      replace(answers, element("p", { class: "actions" }, button("Go on", goOn)));
+      replace(answers, element("p", { class: "actions" }, button("Go on", () => goOn({ takes: true }))));
       calm.begin(); // a click may be meant for an answer
       if (had) focusOn(title);
       announce(`${question.tool}: ${text}`);

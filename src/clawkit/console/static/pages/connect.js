@@ -41,7 +41,7 @@ async function drawClients(place, context) {
   const any = clients.some((one) => OURS.some(([what]) => one[what].state === "installed") || one.servers.some((server) => server.state.startsWith("wrapped")));
   replace(
     place,
-    element("div", { class: "spread" }, element("h2", {}, "Clients on this machine"), any && button("Take everything out", removeAll, { class: "quiet" })),
+    element("div", { class: "spread" }, element("h2", {}, "Clients on this machine"), any && button("Take everything out", removeAll)),
     problems.map((text) => problem(text)),
     clients.length ? element("div", { class: "clients" }, clients.map((one) => clientCard(one, home, context, reload))) : emptyState("No MCP client that we know was found here", "Start one once, and load this page again."),
     missing.length ? element("p", { class: "dim small" }, `Not found here: ${missing.join(", ")}.`) : null,
