@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clawkit.memory.people import names_of
-from clawkit.memory.recall.question import is_question
 from clawkit.memory.recall.search import SearchResult, search
+from clawkit.memory.recall.signals import is_question
 from clawkit.memory.store import postings
 from clawkit.text.tokenizer import asked
 

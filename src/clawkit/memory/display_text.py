@@ -137,7 +137,7 @@ class MemoryTexts:
 
     def _matter(self, told: Sequence[Node], best: Collection[int]) -> str:
         """The memories on one matter, the newest first: what is so now, then what was so before."""
-        ordered = newest_first(told)
+        ordered = sorted(told, key=lambda node: node.told_at, reverse=True)
         return _NEXT.join(
             self.fragment(node) if node is told[0] or node.seq in best else self.plain(node)
             for node in ordered
@@ -188,16 +188,6 @@ class MemoryTexts:
         if other is None or other.ended is not None or not _in_one_sitting(node, other):
             return ""
         return other.scene.action
-
-
-def told_at(node: Node) -> tuple[float, float, int]:
-    """Orders memories by when they are from."""
-    return node.since, node.created, node.seq
-
-
-def newest_first(told: Sequence[Node]) -> list[Node]:
-    """What is so now, then what was so before."""
-    return sorted(told, key=told_at, reverse=True)
 
 
 def _in_one_sitting(one: Node, other: Node) -> bool:

@@ -19,7 +19,6 @@ import msgspec
 import numpy as np
 
 from clawkit.memory import people
-from clawkit.memory.display_text import told_at
 from clawkit.memory.recall.index_text import day_terms, days_of
 from clawkit.memory.recall.signals import only_asks, says_cancelled, says_change, wants_done
 from clawkit.memory.records import Node
@@ -324,7 +323,7 @@ class _Changes:
         later = [
             other
             for other in nodes.fetch(self._unit, near).values()
-            if told_at(other) > told_at(node)
+            if other.told_at > node.told_at
             and (
                 other.source.voice == node.source.voice or (of_anybody and _of_others(node, other))
             )

@@ -20,12 +20,11 @@ import msgspec
 import numpy as np
 
 from clawkit.errors import StoreError
-from clawkit.memory.display_text import MemoryTexts, told_at
+from clawkit.memory.display_text import MemoryTexts
 from clawkit.memory.people import names_of
 from clawkit.memory.portrait import Told, best_of, is_of, portrait
-from clawkit.memory.recall.question import RecallQuestion
 from clawkit.memory.recall.search import Hit, SearchResult, search
-from clawkit.memory.recall.signals import mentioned, says_change, tells_home
+from clawkit.memory.recall.signals import RecallQuestion, mentioned, says_change, tells_home
 from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, reads
 from clawkit.memory.tokens import Caller
@@ -179,7 +178,7 @@ def look_again(
     introduced = names.named(best.scene.action) - names.named(question.text)
     tells = np.array([node.seq not in found.only_asking for node in nodes])
     leads = tells & (mentioned(nodes, introduced) > 0)
-    times = [told_at(node) for node in nodes]
+    times = [node.told_at for node in nodes]
     later = np.array([time > times[0] for time in times], np.float32)
     leads |= tells & _ends(best, nodes, later > 0, question)
     near = tells * _nearness(best, nodes, vectors)
@@ -247,7 +246,7 @@ def _replaced(
 
 def _since(nodes: Sequence[Node], vectors: Mapping[int, Floats]) -> dict[int, int]:
     """For those that another of these says to have changed, the number of the newest that does."""
-    ordered = sorted(nodes, key=told_at)
+    ordered = sorted(nodes, key=lambda node: node.told_at)
     return {
         seq: newer.seq
         for at, newer in enumerate(ordered)

@@ -96,6 +96,11 @@ class Node(msgspec.Struct, frozen=True):
         """From when it is so: when it was told, or the day that it is of, if that is earlier."""
         return since(self.scene.when, self.created)
 
+    @property
+    def told_at(self) -> tuple[float, float, int]:
+        """Orders memories by when they are from."""
+        return self.since, self.created, self.seq
+
 
 def since(when: Sequence[str], created: float) -> float:
     """From when it is so what was told then, of these days."""

@@ -9,8 +9,7 @@ import pytest
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.memory import Memory
 from clawkit.memory.patrol.transcript import ConversationMessage
-from clawkit.memory.recall.question import is_sum
-from clawkit.memory.recall.signals import only_asks
+from clawkit.memory.recall.signals import is_sum, only_asks
 from clawkit.memory.recollection import NOTHING
 from clawkit.memory.tokens import Caller
 from clawkit.store import open_store

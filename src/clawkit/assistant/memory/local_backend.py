@@ -12,7 +12,7 @@ from clawkit.assistant.offline.frames import frames_for
 from clawkit.assistant.offline.statements import is_everything, is_taken_back
 from clawkit.errors import ClawError, QuotaError
 from clawkit.memory.being_store import BeingStore
-from clawkit.memory.display_text import shown, told, told_at
+from clawkit.memory.display_text import shown, told
 from clawkit.memory.intake import listen
 from clawkit.memory.patrol.scenes import what_tells
 from clawkit.memory.patrol.transcript import ConversationMessage
@@ -49,7 +49,7 @@ class LocalMemory:
         # was told today of a day in June is older than what was told yesterday.
         return tuple(
             RecalledMemory(told(node.text), own_words=node.source.speaker == _PERSON)
-            for node in sorted(nodes, key=told_at)
+            for node in sorted(nodes, key=lambda node: node.told_at)
         )
 
     def keep(self, said: tuple[TurnMessage, ...], session: str) -> str:

@@ -279,7 +279,7 @@ def _of_days(question: str, known: Sequence[Statement], frames: Frames) -> str:
 def _nothing_of_day(question: str, frames: Frames) -> str:
     """What to say to a question for nothing but a day of which nothing is known."""
     from clawkit.memory.people import KnownPeople
-    from clawkit.memory.recall.question import parse_question
+    from clawkit.memory.recall.signals import parse_question
 
     nobody = KnownPeople(names=frozenset(), own=frozenset(), speakers=None)
     asked = parse_question(question, time.time(), "", nobody)

@@ -35,8 +35,14 @@ from clawkit.errors import ModelError
 from clawkit.memory import people
 from clawkit.memory.embed.embedder import BuiltinEmbedder
 from clawkit.memory.recall.index_text import ASKING, day_terms
-from clawkit.memory.recall.question import RecallQuestion, is_question, parse_question
-from clawkit.memory.recall.signals import SIGNALS, Candidates, matrix
+from clawkit.memory.recall.signals import (
+    SIGNALS,
+    Candidates,
+    RecallQuestion,
+    is_question,
+    matrix,
+    parse_question,
+)
 from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, postings
 from clawkit.text.tokenizer import folded_words, telling_words
