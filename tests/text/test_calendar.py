@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from clawkit.memory.records import moment
-from clawkit.text.calendar import day_of, fit, mentions, ranges, resolved
+from clawkit.text.calendar.named_days import day_of, fit, mentions, ranges, resolved
 from clawkit.text.tables import table
 from tests.work_counter import calls
 

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from clawkit.text.calendar import resolved
+from clawkit.text.calendar.named_days import resolved
 
 WEDNESDAY = date(2026, 11, 18)
 TODAY = "2026-11-18"

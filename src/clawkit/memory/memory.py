@@ -36,7 +36,7 @@ from clawkit.memory.secret_filter import SecretFilter
 from clawkit.memory.statistics import figures, wants_vectors
 from clawkit.memory.store import jobs, ledger, messages, reads
 from clawkit.memory.tokens import Caller, check_owner
-from clawkit.text.calendar import resolved_on
+from clawkit.text.calendar.named_days import resolved_on
 
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore

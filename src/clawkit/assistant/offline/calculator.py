@@ -128,7 +128,7 @@ def tell_date(text: str) -> str | None:
     counted = _COUNT.match(text)
     if not counted and not _DATE.match(text.lstrip("¿ ")):
         return None
-    from clawkit.text.calendar import mentions
+    from clawkit.text.calendar.named_days import mentions
 
     named = mentions(text, now.date(), with_doubts=True)
     days = sorted(day for one in named for day in {one.first, one.last})

@@ -267,7 +267,7 @@ def _answer(question: str, known: Sequence[Statement], conversation: Conversatio
 
 def _of_days(question: str, known: Sequence[Statement], frames: Frames) -> str:
     """What was said on the days that a question names; what has no day was said just now."""
-    from clawkit.text.calendar import day_of, fit, ranges
+    from clawkit.text.calendar.named_days import day_of, fit, ranges
 
     now = time.time()
     asked, today = ranges(question, now), day_of(now).isoformat()

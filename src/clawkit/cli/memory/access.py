@@ -208,7 +208,7 @@ class RemoteAccess:
         return MemoryAnswer(text, None if node is None else ShownNode(node))
 
     def remember(self, said: str, scene: dict[str, Any]) -> Remembered:
-        from clawkit.text.calendar import resolved_on
+        from clawkit.text.calendar.named_days import resolved_on
 
         said, days = resolved_on(said, scene["when"], datetime.now().astimezone().date())
         whole = {**scene, "action": said, "when": list(days)}

@@ -26,7 +26,7 @@ from msgspec import Struct
 from clawkit.errors import UNREADABLE_JSON, BeingError
 from clawkit.memory.bundle import FORMAT
 from clawkit.memory.records import Scene, utc
-from clawkit.text.calendar import resolved_on
+from clawkit.text.calendar.named_days import resolved_on
 from clawkit.text.normalization import shortened
 from clawkit.text.tokenizer import cut
 from clawkit.wire.jsonrpc import as_object

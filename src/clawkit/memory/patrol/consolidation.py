@@ -28,7 +28,7 @@ from clawkit.memory.records import Node
 from clawkit.memory.store import ledger, nodes, postings
 from clawkit.memory.store.ledger import set_nodes
 from clawkit.store.database import Unit
-from clawkit.text.calendar import day_of, resolved
+from clawkit.text.calendar.named_days import day_of, resolved
 from clawkit.text.counts import counted
 from clawkit.text.tables import word_lists
 from clawkit.text.tokenizer import folded, folded_words, terms

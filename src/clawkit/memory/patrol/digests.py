@@ -21,7 +21,7 @@ from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.records import REFLECTIONS, Change, Cluster, Entry
 from clawkit.memory.store import clusters, entries, ledger, nodes
 from clawkit.store.database import Unit, keepable
-from clawkit.text.calendar import day_of
+from clawkit.text.calendar.named_days import day_of
 from clawkit.text.counts import counted
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from clawkit.memory.records import USER, HistoryMessage, MemorySource, Note, Sce
 from clawkit.memory.store import messages as stored
 from clawkit.memory.store import notes
 from clawkit.store.database import Unit, keepable
-from clawkit.text.calendar import day_of, resolved
+from clawkit.text.calendar.named_days import day_of, resolved
 from clawkit.text.remarks import is_thanks, to_forget, told_beside_orders
 from clawkit.text.tables import table, unbroken
 from clawkit.text.tokenizer import pieces, sentences, terms

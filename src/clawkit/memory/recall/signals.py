@@ -19,7 +19,8 @@ import numpy as np
 
 from clawkit.memory.people import KnownPeople, first_name, names_of, speaks_of_self
 from clawkit.memory.records import Node
-from clawkit.text import calendar
+from clawkit.text.calendar import named_days
+from clawkit.text.calendar.spans import Span
 from clawkit.text.tokenizer import asked, content, sentences, telling_words, terms
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class RecallQuestion(msgspec.Struct, frozen=True):
     named: frozenset[str]
     """Who is asked about, casefolded: those named, and the asker where others speak here, too."""
 
-    days: tuple[calendar.Range, ...]
+    days: tuple[Span, ...]
     """The days that it asks about."""
 
     masked: str
@@ -143,7 +144,7 @@ def parse_question(text: str, now: float, asker: str, people: KnownPeople) -> Re
         named |= {asker}
     masked = names_of(people.names | people.own).masked(text)
     text_to_embed = names_of(people.voices).masked(text)
-    days = tuple(calendar.ranges(text, now))
+    days = tuple(named_days.ranges(text, now))
     terms_of_content = frozenset(term for word in content(text) for term in word)
     topic = terms_of_content - _ABOUT
     about_self_only = says_self and all(map(speaks_of_self, topic))
@@ -176,7 +177,7 @@ def parse_question(text: str, now: float, asker: str, people: KnownPeople) -> Re
 
 def _says_only_days(text: str, now: float) -> bool:
     rest, end = "", 0
-    for day in calendar.mentions(text, calendar.day_of(now), asking=True):
+    for day in named_days.mentions(text, named_days.day_of(now), asking=True):
         rest += f"{text[end : day.start]} "
         end = day.end
     return telling_words(rest + text[end:]).keys() <= _HAPPENED
@@ -494,10 +495,10 @@ def says_cancelled(text: str) -> bool:
     return _CANCELS.search(text.lower()) is not None
 
 
-def _in_time(nodes: Sequence[Node], asked: Sequence[calendar.Range]) -> Floats:
+def _in_time(nodes: Sequence[Node], asked: Sequence[Span]) -> Floats:
     if not asked:
         return np.zeros(len(nodes), np.float32)
-    return np.array([calendar.fit(node.scene.when, asked) for node in nodes], np.float32)
+    return np.array([named_days.fit(node.scene.when, asked) for node in nodes], np.float32)
 
 
 def _lengths(nodes: Sequence[Node]) -> Floats:

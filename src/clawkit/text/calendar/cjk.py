@@ -12,8 +12,7 @@ import msgspec
 
 from clawkit.text.calendar import spans
 from clawkit.text.calendar.context import Evidence, Sentences, is_yearly
-from clawkit.text.calendar.grammar import DayMatch
-from clawkit.text.calendar.spans import Span, Unit, Which
+from clawkit.text.calendar.spans import Mention, Span, Unit, Which
 from clawkit.text.tables import by_word, table
 
 _THERE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
@@ -33,7 +32,7 @@ _LAST_SYLLABLE, _PAST_FINAL = 28, 20
 _PRESENT_SYLLABLES = "있겠"
 
 
-def readings(text: str, day: date, *, asking: bool) -> Iterator[DayMatch]:
+def readings(text: str, day: date, *, asking: bool) -> Iterator[Mention]:
     """All that can be read as days, also where one lies within another."""
     if not _THERE.search(text):
         return
@@ -45,7 +44,7 @@ def readings(text: str, day: date, *, asking: bool) -> Iterator[DayMatch]:
         except (ValueError, OverflowError):  # the 31st of April, or 999 years before the first
             continue
         if span is not None:
-            yield DayMatch(match.start(), match.end(), span)
+            yield Mention(match.start(), match.end(), *span)
 
 
 class _Said(msgspec.Struct, frozen=True):

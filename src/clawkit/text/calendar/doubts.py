@@ -12,29 +12,16 @@ from collections.abc import Sequence
 from datetime import date
 from functools import cache
 from itertools import pairwise
-from typing import Protocol
 
 from clawkit.text.calendar.lexicon import lexicons
+from clawkit.text.calendar.spans import Mention
 from clawkit.text.tables import table, unbroken
 
 _LONGEST = 60
 _QUOTED = re.compile(r"\"[^\"\n]{1,80}\"|“[^”\n]{1,80}”|„[^“”\n]{1,80}[“”]|«[^»\n]{1,80}»")
 
 
-class Named(Protocol):
-    """A place in a text, and the days that it names."""
-
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def first(self) -> date: ...
-    @property
-    def last(self) -> date: ...
-
-
-def in_doubt(text: str, named: Sequence[Named], day: date) -> set[int]:
+def in_doubt(text: str, named: Sequence[Mention], day: date) -> set[int]:
     """The places of those days that are not to be written, in a text of that day."""
     quotes = [found.span() for found in _QUOTED.finditer(text)]
     ends = {one.end for one in named}
@@ -48,7 +35,7 @@ def in_doubt(text: str, named: Sequence[Named], day: date) -> set[int]:
     return found
 
 
-def _is_in_doubt(text: str, one: Named, day: date, quotes: list[tuple[int, int]]) -> bool:
+def _is_in_doubt(text: str, one: Mention, day: date, quotes: list[tuple[int, int]]) -> bool:
     before = text[max(0, one.start - _LONGEST) : one.start]
     after = text[one.end : one.end + _LONGEST]
     quote = bisect_left(quotes, (one.start, one.start)) - 1
@@ -66,14 +53,14 @@ def _is_in_doubt(text: str, one: Named, day: date, quotes: list[tuple[int, int]]
     )
 
 
-def _ends_range(text: str, one: Named, ends: set[int]) -> bool:
+def _ends_range(text: str, one: Mention, ends: set[int]) -> bool:
     """Whether it is the last day of a range whose first was not read as a day."""
     offset = max(0, one.start - _LONGEST)
     first = _after_weekday().search(text[offset : one.start])
     return first is not None and offset + first.end("day") not in ends
 
 
-def _of_two(text: str, first: Named, second: Named, day: date) -> set[int]:
+def _of_two(text: str, first: Mention, second: Mention, day: date) -> set[int]:
     """Those of two neighbouring days that cannot be meant together."""
     between = text[first.end : second.start]
     if len(between) > _LONGEST:

@@ -1,70 +1,32 @@
-"""Reads the days that words name: words become symbols, and short patterns of symbols days.
+"""Which days words name, once they are symbols: short patterns, the same for all languages.
 
-Each language turns a run of its words into one symbol a word (`W` a weekday, `M` a month, ...);
-the patterns are the same for all. Patterns repeat nothing without a bound, so reading is linear.
+A language turns each of its words into one symbol (`W` a weekday, `M` a month, ...). Patterns
+repeat nothing without a bound, so reading is linear.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date, timedelta
 from functools import cache, lru_cache
-from itertools import pairwise
 from typing import Any, cast
 
 import msgspec
 
 from clawkit.text.calendar import context, spans
 from clawkit.text.calendar.context import Evidence, Neighbours, Sentences
-from clawkit.text.calendar.lexicon import (
-    OTHER,
-    Lexicon,
-    Word,
-    known_words,
-    languages_by_word,
-    lexicons,
-)
+from clawkit.text.calendar.lexicon import Lexicon, Word
 from clawkit.text.calendar.spans import Span, Unit, Which
 
-_TOKEN = re.compile(
-    r"(?<![\w./-])(?P<iso>\d{4}([-/.])\d{1,2}\2\d{1,2})(?![\w/-]|\.\d)"
-    r"|(?<![\w./-])(?P<full>\d{1,2}([-/.])\d{1,2}\4(?:\d{4}|\d\d))(?![\w/-]|\.\d)"
-    r"|(?<![\w./-])(?P<short>\d{1,2}\.\d{1,2}\.?|\d{1,2}/\d{1,2})(?![\w/-]|\.\d)"
-    r"|(?<![\w.,/])(?P<ordinal>\d{1,2}(?:st|nd|rd|th|er|e|ème|ste|de|ro|\.?[ºª°]|-?\u0433\u043e))(?!\w)"
-    r"|(?<![\w.,/])(?P<dotted>\d{1,2}\.)(?=[ \u00a0]?[^\W\d_])"
-    r"|(?:(?<=\b[aA]m )|(?<=\b[zZ]um )|(?<=\b[vV]om )|(?<=\bde[mn] ))(?P<last>\d{1,2}\.)(?!\d)"
-    r"|(?P<number>\d+(?:[.,:/]\d+)*)"
-    r"|(?P<word>[^\W\d_]+)"
-)
-_GAP = re.compile(r"[ \t\u00a0\u202f]{0,3}(?:\r?\n[ \t]{0,3})?|['\u2019]")
-_MARK = re.compile(r"[ \u00a0]?([,.–—-])[ \u00a0\n]{0,2}")
-_LONGEST_RUN = 40
+_WORD = re.compile(r"[^\W\d_]+")
 _MOST_CACHED = 4096
-_YEAR_DIGITS = 4
-_FIRST_YEAR, _LAST_YEAR = 1900, 2100
 _LONGEST_COUNT = 999
 _MONDAY, _FRIDAY = 0, 4
 _NEAR = timedelta(183)
 
 
-class DayMatch(msgspec.Struct, frozen=True):
-    """A place in the text and the days that it names."""
-
-    start: int
-    end: int
-    span: Span
-
-
-class _Token(msgspec.Struct, frozen=True):
-    kind: str
-    start: int
-    end: int
-    text: str
-    gap: str
-
-
-class _PlacedWord(msgspec.Struct, frozen=True):
+class PlacedWord(msgspec.Struct, frozen=True):
     """A word in the text."""
 
     word: Word
@@ -73,25 +35,25 @@ class _PlacedWord(msgspec.Struct, frozen=True):
     text: str
 
 
-_Meaning = Callable[["_Found"], "Span | None"]
+Meaning = Callable[["Found"], "Span | None"]
 
 
-class _Found(msgspec.Struct, frozen=True):
+class Found(msgspec.Struct, frozen=True):
     """A pattern's match, and all that its meaning depends on."""
 
     match: re.Match[str]
-    meaning: _Meaning
+    meaning: Meaning
     start: int
     end: int
-    places: list[_PlacedWord | None]
+    places: list[PlacedWord | None]
     lexicon: Lexicon
     sentences: Sentences
     day: date
     asking: bool
 
-    def place(self, group: str) -> _PlacedWord:
+    def place(self, group: str) -> PlacedWord:
         """The word of a group that the match has."""
-        return cast("_PlacedWord", self.places[self.match.start(group)])
+        return cast("PlacedWord", self.places[self.match.start(group)])
 
     def value(self, group: str) -> Any:
         return self.place(group).word.value if self.symbol(group) else None
@@ -130,7 +92,7 @@ class _Found(msgspec.Struct, frozen=True):
     def before(self) -> frozenset[str]:
         """What the words before it say: since, from, until or toward."""
         first, last = self.match.span("p") if "p" in self.match.re.groupindex else (0, 0)
-        places = cast("list[_PlacedWord]", self.places[max(first, 0) : max(last, 0)])
+        places = cast("list[PlacedWord]", self.places[max(first, 0) : max(last, 0)])
         words = [place.word for place in places]
         names = {"V": "since", "Z": "toward"}
         return frozenset(word.value or names[word.symbol] for word in words if word.symbol in names)
@@ -180,190 +142,7 @@ class _Found(msgspec.Struct, frozen=True):
         return told.choose(earlier, later, self.day)
 
 
-def readings(text: str, day: date, *, asking: bool) -> Iterator[DayMatch]:
-    """The days that are named, in whatever language; the longest reading wins."""
-    sentences: Sentences | None = None  # most texts name no day
-    for run in _runs(text):
-        languages = _languages(run)
-        if not languages:
-            continue
-        sentences = sentences or Sentences(text)
-        found = [
-            candidate
-            for number in sorted(languages)
-            for candidate in _read(run, number, text, day, asking=asking, sentences=sentences)
-        ]
-        if len(found) > 1:
-            scores = sentences.scores(run[0].start) if len(languages) > 1 else {}
-            found.sort(key=lambda one: (one.start - one.end, -scores.get(one.lexicon.language, 0)))
-        yield from _chosen(found)
-
-
-def _chosen(found: list[_Found]) -> Iterator[DayMatch]:
-    """The first of those that overlap; what names no day keeps others from reading one there."""
-    taken: list[tuple[int, int]] = []
-    for one in found:
-        if any(start < one.end and one.start < end for start, end in taken):
-            continue
-        try:
-            span = one.meaning(one)
-        except (ValueError, OverflowError):  # the 31st of April, or 999 years before the first
-            span = _NOTHING
-        if span is None:
-            continue
-        taken.append((one.start, one.end))
-        if span is not _NOTHING and span[0] <= span[1]:
-            yield DayMatch(one.start, one.end, span)
-
-
-def _languages(run: list[_Token]) -> set[int]:
-    """The languages in which some word or number of these may name a day."""
-    anchors, before_day = languages_by_word("anchors"), languages_by_word("before_day")
-    found: set[int] = set()
-    for token in run:
-        if token.kind == "word":
-            found.update(anchors.get(token.text, ()))
-        elif token.kind != "number" or len(token.text) == _YEAR_DIGITS:
-            found.update(range(len(lexicons())))  # a day without a word beside it that says so
-    for before, token in pairwise(run):
-        if token.kind == "number" and before.kind == "word":
-            found.update(before_day.get(before.text, ()))
-    return found
-
-
-def _runs(text: str) -> Iterator[list[_Token]]:
-    """Neighbouring words that have something to do with days."""
-    known = known_words()
-    run: list[_Token] = []
-    end = 0
-    for match in _TOKEN.finditer(text):
-        kind = match.lastgroup or ""
-        word = match[0].lower() if kind == "word" else match[0]
-        start = match.start()
-        if kind == "word" and word not in known:
-            if run:
-                yield run
-                run = []
-            continue
-        gap = _gap(text[end:start]) if run else ""
-        if gap is None or len(run) == _LONGEST_RUN:
-            yield run
-            run, gap = [], ""
-        end = match.end()
-        run.append(_Token(kind, start, end, word, gap))
-    if run:
-        yield run
-
-
-def _gap(between: str) -> str | None:
-    """What separates two words of one expression; None where they are of two."""
-    if between == " ":
-        return ""
-    if len(between) > 8:
-        return None
-    if _GAP.fullmatch(between):
-        return ""
-    mark = _MARK.fullmatch(between)
-    return None if mark is None else mark[1] if mark[1] in ",." else "-"
-
-
-def _read(
-    run: list[_Token],
-    number: int,
-    text: str,
-    day: date,
-    *,
-    asking: bool,
-    sentences: Sentences,
-) -> Iterator[_Found]:
-    """All that the patterns find in one language, also where one lies within another."""
-    lexicon = lexicons()[number]
-    symbols, places = _symbols(run, lexicon, text, sentences)
-    for match, meaning in _matches(symbols):
-        start, end = _bounds(match, places)
-        yield _Found(match, meaning, start, end, places, lexicon, sentences, day, asking)
-
-
-@lru_cache(_MOST_CACHED)
-def _matches(symbols: str) -> tuple[tuple[re.Match[str], _Meaning], ...]:
-    """What the patterns find; the same few words stand around days again and again."""
-    return tuple(
-        (match, meaning) for pattern, meaning in _rules() for match in pattern.finditer(symbols)
-    )
-
-
-def _bounds(match: re.Match[str], places: list[_PlacedWord | None]) -> tuple[int, int]:
-    """Where the words of a match are, without the preposition before them."""
-    skipped = match.end("p") if "p" in match.re.groupindex and match["p"] else match.start()
-    there = [place for place in places[skipped : match.end()] if place is not None]
-    return there[0].start, there[-1].end
-
-
-def _symbols(
-    run: list[_Token], lexicon: Lexicon, text: str, sentences: Sentences
-) -> tuple[str, list[_PlacedWord | None]]:
-    symbols: list[str] = []
-    places: list[_PlacedWord | None] = []
-    at = 0
-    while at < len(run):
-        token = run[at]
-        if token.gap:
-            symbols.append(token.gap)
-            places.append(None)
-        word, length = _longest(run, at, lexicon)
-        last = run[at + length - 1]
-        place = _PlacedWord(word, token.start, last.end, text[token.start : last.end])
-        if not _is_meant(place, lexicon, sentences):
-            place = _PlacedWord(OTHER, place.start, place.end, place.text)
-        symbols.append(place.word.symbol)
-        places.append(place)
-        at += length
-    return "".join(symbols), places
-
-
-def _longest(run: list[_Token], at: int, lexicon: Lexicon) -> tuple[Word, int]:
-    token = run[at]
-    if token.kind != "word":
-        return _number(token, lexicon.language), 1
-    for length in lexicon.lengths.get(token.text, ()):
-        part = run[at : at + length]
-        if len(part) < length or any(one.gap not in {"", "-"} for one in part[1:]):
-            continue
-        word = lexicon.phrases.get(tuple(one.text for one in part))
-        if word is not None:
-            return word, length
-    return OTHER, 1
-
-
-def _is_meant(place: _PlacedWord, lexicon: Lexicon, sentences: Sentences) -> bool:
-    """Whether a word that means other things elsewhere is one of this language here."""
-    lower = place.text.lower()
-    if lower in lexicon.nouns and place.text[0].isupper():
-        return sentences.begins(place.start)
-    if not place.word.doubtful:
-        return True
-    return sentences.are_in(lexicon.language, place.start)
-
-
-def _number(token: _Token, language: str) -> Word:
-    text = token.text
-    if token.kind == "ordinal":
-        return Word("o", int(re.sub(r"\D", "", text)))
-    if token.kind in {"dotted", "last"}:
-        return Word("o", int(text[:-1])) if language == "de" else OTHER
-    if token.kind in {"iso", "full", "short"}:
-        return Word("D" if token.kind == "short" else "I", text)
-    if not text.isascii() or not text.isdigit() or len(text) > 4:
-        return OTHER
-    value = int(text)
-    if len(text) == 4:
-        return Word("Y", value) if _FIRST_YEAR <= value <= _LAST_YEAR else OTHER
-    if 1 <= value <= 31 and len(text) <= 2:
-        return Word("d", value)
-    return Word("n", value)
-
-
-def _iso(found: _Found) -> Span | None:
+def _iso(found: Found) -> Span | None:
     numbers = [int(part) for part in re.split(r"[-/.]", found.value("i"))]
     if numbers[0] > 31:
         return _one(date(*numbers[:3]))
@@ -374,7 +153,7 @@ def _iso(found: _Found) -> Span | None:
     return _one(date(year if year > 99 else 2000 + year, day_month[1], day_month[0]))
 
 
-def _short(found: _Found) -> Span | None:
+def _short(found: Found) -> Span | None:
     """`22.10.` is a day only where something before it says so: it may be a price or a version."""
     text = found.value("i")
     if text == "24/7" or ("." in text[:-1] and found.lexicon.language == "en"):
@@ -386,7 +165,7 @@ def _short(found: _Found) -> Span | None:
     return _if_clear(found.dated(*day_month))
 
 
-def _day_month(first: int, second: int, found: _Found, slash: bool) -> tuple[int, int] | None:
+def _day_month(first: int, second: int, found: Found, slash: bool) -> tuple[int, int] | None:
     """The day comes first, but not for all who write English: in doubt it is no day."""
     if second > 12 >= first and slash:
         return second, first
@@ -397,7 +176,7 @@ def _day_month(first: int, second: int, found: _Found, slash: bool) -> tuple[int
     return first, second
 
 
-def _day_first(found: _Found) -> Span | None:
+def _day_first(found: Found) -> Span | None:
     month = found.place("m")
     if not _is_month(month, found) or found.value("d") > 31:
         return None
@@ -407,11 +186,11 @@ def _day_first(found: _Found) -> Span | None:
     if found.sentences.born(month.start):
         return None
     if _comes_back_each_year(found):
-        return _NOTHING
+        return NOTHING
     return _if_clear(found.dated(found.value("d"), month.word.value))
 
 
-def _comes_back_each_year(found: _Found) -> bool:
+def _comes_back_each_year(found: Found) -> bool:
     """Whether it is a birthday or the like, and not the one of a year that is told of."""
     if found.asking or found.symbol("w"):
         return False
@@ -420,18 +199,18 @@ def _comes_back_each_year(found: _Found) -> bool:
     return found.evidence.time in {"present", None}
 
 
-def _day_and_weekday(found: _Found) -> Span | None:
+def _day_and_weekday(found: Found) -> Span | None:
     """`6 October, Tuesday`; another weekday than its own is of what follows."""
     span = _day_first(found)
     fits = span is not None and span[0].weekday() == found.value("w")
     return span if fits else None
 
 
-def _month_first(found: _Found) -> Span | None:
+def _month_first(found: Found) -> Span | None:
     return _day_first(found) if found.lexicon.month_first else None
 
 
-def _is_month(month: _PlacedWord, found: _Found) -> bool:
+def _is_month(month: PlacedWord, found: Found) -> bool:
     """`10 may` is a month where it is written as one."""
     if month.word.symbol == "M" or month.text[0].isupper() or found.lexicon.language != "en":
         return True
@@ -440,26 +219,26 @@ def _is_month(month: _PlacedWord, found: _Found) -> bool:
     return bool(found.value("y")) or "o" in found.match[0] or found.match[0][0] in "PAV"
 
 
-def _days_of_month(found: _Found) -> Span | None:
+def _days_of_month(found: Found) -> Span | None:
     month, year = found.value("m"), found.value("y")
     first, last = found.value("d"), found.value("e")
     if year:
         return date(year, month, first), date(year, month, last)
     ends = found.dated(last, month)
-    return (ends.replace(day=first), ends) if ends else _NOTHING
+    return (ends.replace(day=first), ends) if ends else NOTHING
 
 
-def _month_days(found: _Found) -> Span | None:
+def _month_days(found: Found) -> Span | None:
     return _days_of_month(found) if found.lexicon.month_first else None
 
 
-def _month(found: _Found) -> Span | None:
+def _month(found: Found) -> Span | None:
     """A month, or a part of it."""
     span = _month_span(found.place("m"), found)
     return found.part(span) if span else None
 
 
-def _month_span(month: _PlacedWord, found: _Found) -> Span | None:
+def _month_span(month: PlacedWord, found: Found) -> Span | None:
     number = month.word.value
     if found.value("y"):
         return spans.whole_month(number, found.value("y"))
@@ -483,7 +262,7 @@ def _month_of(number: int, which: Which, day: date) -> Span:
     return spans.month_near(number, past=past, day=day)
 
 
-def _names_month(month: _PlacedWord, found: _Found) -> bool:
+def _names_month(month: PlacedWord, found: Found) -> bool:
     if month.word.symbol == "M" or found.symbol("b"):
         return True
     before = found.symbol("p")[:1]
@@ -494,22 +273,22 @@ def _names_month(month: _PlacedWord, found: _Found) -> bool:
     return month.text[0].isupper() or before in "AV" or found.lexicon.language != "en"
 
 
-def _weekday(found: _Found) -> Span | None:
+def _weekday(found: Found) -> Span | None:
     name = found.place("w")
     which = cast("Which | None", found.value("l") or found.value("r"))
     before = found.symbol("p")
     if name.word.symbol == "w" and not _is_short_weekday(name, found, before, which):
         return None
     if which is None and _comes_back(found):
-        return _NOTHING
+        return NOTHING
     if which in {None, "this"}:
         return _if_clear(_weekday_around(name.word.value, found))
     if _is_final(found):
-        return _NOTHING
+        return NOTHING
     return _one(spans.weekday(name.word.value, which or "coming", found.day))
 
 
-def _comes_back(found: _Found) -> bool:
+def _comes_back(found: Found) -> bool:
     """Whether each such weekday is meant: "on Tuesday evenings", "the bins go out on Tuesday"."""
     before = found.symbol("p")
     if found.lexicon.habit and before and before[-1] in "pF":
@@ -522,7 +301,7 @@ def _comes_back(found: _Found) -> bool:
     return found.sentences.is_habit(found.start, found.lexicon.language)
 
 
-def _weekday_around(wanted: int, found: _Found) -> date | None:
+def _weekday_around(wanted: int, found: Found) -> date | None:
     """The weekday that is neither last nor next; on that weekday it is today."""
     today = wanted == found.day.weekday()
     if today and "since" not in found.before and not (found.asking and found.past):
@@ -540,33 +319,33 @@ def _weekday_around(wanted: int, found: _Found) -> date | None:
     return spans.weekday(wanted, "last" if found.past else "coming", found.day)
 
 
-def _is_moved_from(found: _Found) -> bool:
+def _is_moved_from(found: Found) -> bool:
     """Whether it is the first of two weekdays from one of which to the other something moved."""
     follows = _MOVED_TO.match(found.match.string, found.match.end())
     return bool(follows) and found.sentences.is_moved(found.start, found.lexicon.language)
 
 
-def _slot(found: _Found) -> Span | None:
+def _slot(found: Found) -> Span | None:
     """ "Moved from Mon 10 to Wed 14": hours, or days of the month."""
     moved = found.sentences.is_moved(found.start, found.lexicon.language)
-    return _NOTHING if moved else None
+    return NOTHING if moved else None
 
 
-def _weeks_after(found: _Found) -> Span | None:
+def _weeks_after(found: Found) -> Span | None:
     """ "Monday week", "a week on Friday", "a week last Friday"."""
     if found.symbol("u") and found.lexicon.language != "en":
         return None
     if found.neighbours.precede("how_often"):
-        return _NOTHING
+        return NOTHING
     weeks = timedelta(7 * (found.value("c") or 1))
     if found.value("l") == "last":
         return _one(spans.weekday(found.value("w"), "last", found.day) - weeks)
     if found.evidence.time == "past" and found.symbol("c"):
-        return _NOTHING
+        return NOTHING
     return _one(spans.weekday(found.value("w"), "coming", found.day) + weeks)
 
 
-def _is_final(found: _Found) -> bool:
+def _is_final(found: Found) -> bool:
     """Whether `last` is the last of all: "my last night here"; in doubt it is."""
     if found.neighbours.precede("own"):
         return True
@@ -574,13 +353,13 @@ def _is_final(found: _Found) -> bool:
     return alone and found.neighbours.follow("there")
 
 
-def _two_weekdays(found: _Found) -> Span | None:
+def _two_weekdays(found: Found) -> Span | None:
     """Spanish weekdays have no plural: without their article, two of them come back."""
     comes_back = found.lexicon.language == "es" and not found.symbol("p")
-    return _NOTHING if comes_back else None
+    return NOTHING if comes_back else None
 
 
-def _is_short_weekday(name: _PlacedWord, found: _Found, before: str, which: Which | None) -> bool:
+def _is_short_weekday(name: PlacedWord, found: Found, before: str, which: Which | None) -> bool:
     if name.word.doubtful:  # a word of its own, such as the Portuguese `sexta`
         return bool(before or which)
     if not name.text[0].isupper():
@@ -588,11 +367,11 @@ def _is_short_weekday(name: _PlacedWord, found: _Found, before: str, which: Whic
     return bool(before or which) or (found.symbol("dot") == "." and name.text not in _TITLES)
 
 
-def _weekday_in_week(found: _Found) -> Span | None:
+def _weekday_in_week(found: Found) -> Span | None:
     return _one(spans.weekday_of(found.value("w"), found.value("l"), found.day))
 
 
-def _unit(found: _Found) -> Span | None:
+def _unit(found: Found) -> Span | None:
     unit = cast("Unit", found.value("u"))
     which = cast("Which", found.value("l") or "this")
     if which == "past":
@@ -600,11 +379,11 @@ def _unit(found: _Found) -> Span | None:
     return found.part(spans.unit(unit, which, found.day))
 
 
-def _weekend(found: _Found) -> Span | None:
+def _weekend(found: Found) -> Span | None:
     return spans.unit("weekend", "last" if found.past else "coming", found.day)
 
 
-def _day_of_month(found: _Found) -> Span | None:
+def _day_of_month(found: Found) -> Span | None:
     """The 22nd, where no noun follows that it counts."""
     number = found.value("d")
     if not 1 <= number <= 31 or not found.neighbours.are_not_counted():
@@ -612,20 +391,19 @@ def _day_of_month(found: _Found) -> Span | None:
     if found.symbol("p")[:1] == "A" or context.has_in(found.lexicon.language, "floor", found.words):
         return None
     if not found.asking and _has_month(found):
-        return _NOTHING
+        return NOTHING
     return _if_clear(found.chosen(*spans.day_of_month(number, found.day)))
 
 
-def _has_month(found: _Found) -> bool:
+def _has_month(found: Found) -> bool:
     """Whether the sentence names a month elsewhere, whose day it may be."""
-    words = _TOKEN.finditer(found.sentences.sentence(found.start).lower())
+    words = _WORD.findall(found.sentences.sentence(found.start).lower())
     phrases = found.lexicon.phrases
-    names = (word[0] for word in words if word.lastgroup == "word" and word[0] not in _VERBS)
-    known = (phrases.get((name,)) for name in names)
+    known = (phrases.get((word,)) for word in words if word not in _VERBS)
     return any(one is not None and one.symbol in "Mm" and not one.short for one in known)
 
 
-def _bare_day(found: _Found) -> Span | None:
+def _bare_day(found: Found) -> Span | None:
     """`el 24`, `le 24`: a number alone, which may be that of a bus, too."""
     before = found.places[found.match.start("d") - 1]
     if before is None or before.text.lower().split()[-1] not in found.lexicon.before_day:
@@ -637,7 +415,7 @@ def _bare_day(found: _Found) -> Span | None:
     return None if numbered else _day_of_month(found)
 
 
-def _bare_ordinal(found: _Found) -> Span | None:
+def _bare_ordinal(found: Found) -> Span | None:
     """The Dutch `de 24e`, and what is the same in Russian."""
     language = found.lexicon.language
     if not context.has_in(language, "ordinal", found.words):
@@ -646,7 +424,7 @@ def _bare_ordinal(found: _Found) -> Span | None:
     return _day_of_month(found) if is_day else None
 
 
-def _season(found: _Found) -> Span | None:
+def _season(found: Found) -> Span | None:
     first, year = found.value("s"), found.value("y")
     if year:
         span = spans.season_of(first, year)
@@ -657,7 +435,7 @@ def _season(found: _Found) -> Span | None:
     return found.part(span)
 
 
-def _counted_span(found: _Found) -> Span | None:
+def _counted_span(found: Found) -> Span | None:
     count = found.value("c") or 3
     unit = cast("Unit", found.value("u"))
     if found.value("l") in {"last", "past"}:
@@ -665,11 +443,11 @@ def _counted_span(found: _Found) -> Span | None:
     return spans.from_now(count, unit, found.day)
 
 
-def _ago(found: _Found) -> Span | None:
+def _ago(found: Found) -> Span | None:
     return _away(found, -1)
 
 
-def _ahead(found: _Found) -> Span | None:
+def _ahead(found: Found) -> Span | None:
     """In two weeks; in a sentence about the past that is how long something took."""
     beside = found.neighbours
     if found.symbol("a") == "j" and beside.precede("how_often"):
@@ -680,7 +458,7 @@ def _ahead(found: _Found) -> Span | None:
     return _away(found, 1)
 
 
-def _away(found: _Found, sign: int) -> Span | None:
+def _away(found: Found, sign: int) -> Span | None:
     unit = cast("Unit", found.value("u"))
     count = found.value("c")
     if count is None:
@@ -690,29 +468,29 @@ def _away(found: _Found, sign: int) -> Span | None:
     return spans.away(sign * count, unit, found.day, exact=not found.asking or unit == "day")
 
 
-def _relative(found: _Found) -> Span | None:
+def _relative(found: Found) -> Span | None:
     first, last = found.value("t")
     if context.has("last_night", found.words) and _is_final(found):
-        return _NOTHING
+        return NOTHING
     return found.day + timedelta(first), found.day + timedelta(last)
 
 
-def _from_today(found: _Found) -> Span | None:
+def _from_today(found: Found) -> Span | None:
     return _one(found.day) if found.place("a").text.lower() == "from today" else None
 
 
-def _year(found: _Found) -> Span | None:
+def _year(found: Found) -> Span | None:
     return found.part(spans.whole_year(found.value("y")))
 
 
-def _nothing(_: _Found) -> Span | None:
-    return _NOTHING
+def _nothing(_: Found) -> Span | None:
+    return NOTHING
 
 
-def _working_week(found: _Found) -> Span | None:
+def _working_week(found: Found) -> Span | None:
     """From Monday to Friday is each week; from Tuesday to Friday may be where it was moved to."""
     first, last = found.value("w"), found.value("x")
-    return _NOTHING if first == _MONDAY and last >= _FRIDAY else None
+    return NOTHING if first == _MONDAY and last >= _FRIDAY else None
 
 
 def _one(day: date) -> Span:
@@ -720,10 +498,10 @@ def _one(day: date) -> Span:
 
 
 def _if_clear(day: date | None) -> Span:
-    return _NOTHING if day is None else _one(day)
+    return NOTHING if day is None else _one(day)
 
 
-_NOTHING: Span = (date.min, date.min)
+NOTHING: Span = (date.min, date.min)
 _VERBS = frozenset({"may", "march", "mar"})
 _TITLES = frozenset({"Fr", "So", "Do"})
 # P on, p on or of, A in, V since, Z for; F of; L last, N next, H this; y day, u week, U others.
@@ -735,7 +513,7 @@ _AFTER_MONTH = rf"(?:F?(?P<r>{_WHICH})|\.?[.,-]?[Fp]{{0,2}}U?(?P<y>Y))?"
 _COUNT = "(?P<c>[CdnQ])"
 _MOVED_TO = re.compile("[-TZPpFA]{1,3}[Ww]")
 
-_RULES: tuple[tuple[str, _Meaning], ...] = (
+_RULES: tuple[tuple[str, Meaning], ...] = (
     (r"(?:[Ww]\.?,?[PpF]{0,2})?(?P<i>I)", _iso),
     (r"(?:(?P<p>[PpAVZF]{1,2})|(?P<w>[Ww])\.?,?[PpF]{0,2})(?P<i>D)", _short),
     (
@@ -794,5 +572,13 @@ _RULES: tuple[tuple[str, _Meaning], ...] = (
 
 
 @cache
-def _rules() -> tuple[tuple[re.Pattern[str], _Meaning], ...]:
+def _rules() -> tuple[tuple[re.Pattern[str], Meaning], ...]:
     return tuple((re.compile(pattern), meaning) for pattern, meaning in _RULES)
+
+
+@lru_cache(_MOST_CACHED)
+def matches(symbols: str) -> tuple[tuple[re.Match[str], Meaning], ...]:
+    """What the patterns find; the same few words stand around days again and again."""
+    return tuple(
+        (match, meaning) for pattern, meaning in _rules() for match in pattern.finditer(symbols)
+    )

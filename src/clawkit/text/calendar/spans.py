@@ -7,6 +7,8 @@ from contextlib import suppress
 from datetime import date, timedelta
 from typing import Literal
 
+import msgspec
+
 Span = tuple[date, date]
 Which = Literal["before last", "last", "past", "this", "coming", "next", "after next"]
 Unit = Literal["day", "week", "weekend", "month", "year"]
@@ -26,6 +28,15 @@ _LONG = 100
 
 _LEAP = 8
 """The 29th of February comes back after so many years, the 31st after fewer months."""
+
+
+class Mention(msgspec.Struct, frozen=True):
+    """A place in a text, and the days that it names."""
+
+    start: int
+    end: int
+    first: date
+    last: date
 
 
 def weekday(wanted: int, which: Which, day: date) -> date:
