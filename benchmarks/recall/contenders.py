@@ -10,8 +10,8 @@ import numpy as np
 
 from clawkit.memory.people import names_of
 from clawkit.memory.recall.search import SearchResult, search
-from clawkit.memory.recall.signals import is_question
 from clawkit.memory.store import postings
+from clawkit.text.cues import is_question
 from clawkit.text.tokenizer import asked
 
 if TYPE_CHECKING:

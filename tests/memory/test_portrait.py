@@ -10,7 +10,6 @@ import pytest
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.memory import Memory
 from clawkit.memory.patrol.transcript import ConversationMessage
-from clawkit.memory.recall.signals import wants_done
 from clawkit.memory.records import Scene
 from clawkit.memory.tokens import Caller
 from clawkit.store.database import Database
@@ -156,21 +155,3 @@ def test_a_session_says_who_is_asking_and_tells_nobody_the_life_of_another(
     block = memory.recall("What do you know about me?", ANA).text
     assert "nuts" in block
     assert "kiwi" not in block
-
-
-@pytest.mark.parametrize(
-    ("text", "is_order"),
-    [
-        ("Can you shorten my CV summary to two lines", True),
-        ("bitte formulier: die härte unterschreitet den wert", True),
-        ("empfiehl mir ein hörbuch, nix mit leichen", True),
-        ("Can you remember that I am allergic to nuts", False),
-        ("Please note that the code is 4471", False),
-        ("Writing is what I like most", False),
-        ("I wrote to Meg about it", False),
-    ],
-)
-def test_an_order_to_do_something_is_told_from_what_is_to_be_kept(
-    text: str, is_order: bool
-) -> None:
-    assert wants_done(text) is is_order

@@ -208,7 +208,7 @@ def _several_a_day(found: Sequence[Node]) -> frozenset[str]:
 
 
 def _minute(node: Node) -> str:
-    return datetime.fromtimestamp(node.created, UTC).strftime("%Y-%m-%d %H:%M")
+    return datetime.fromtimestamp(node.created, UTC).isoformat(" ")[: len("2026-01-01 12:00")]
 
 
 def _days(node: Node, timed: Collection[str] = ()) -> str:

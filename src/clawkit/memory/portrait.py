@@ -20,10 +20,10 @@ import numpy as np
 
 from clawkit.memory import people
 from clawkit.memory.recall.index_text import day_terms, days_of
-from clawkit.memory.recall.signals import only_asks, says_cancelled, says_change, wants_done
 from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, postings
 from clawkit.text.calendar.named_days import day_of
+from clawkit.text.cues import only_asks, says_cancelled, says_change, wants_done
 from clawkit.text.tokenizer import sentences, telling_words, terms
 
 if TYPE_CHECKING:

@@ -24,11 +24,12 @@ from clawkit.memory.display_text import MemoryTexts
 from clawkit.memory.people import names_of
 from clawkit.memory.portrait import Told, best_of, is_of, portrait
 from clawkit.memory.recall.search import Hit, SearchResult, search
-from clawkit.memory.recall.signals import RecallQuestion, mentioned, says_change, tells_home
+from clawkit.memory.recall.signals import RecallQuestion, mentioned
 from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, reads
 from clawkit.memory.tokens import Caller
 from clawkit.store.database import Database, Unit
+from clawkit.text.cues import says_change, tells_home
 from clawkit.text.tokenizer import telling_words, terms
 
 if TYPE_CHECKING:

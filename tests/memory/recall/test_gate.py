@@ -9,7 +9,6 @@ import pytest
 from clawkit.memory.being_store import BeingStore
 from clawkit.memory.memory import Memory
 from clawkit.memory.patrol.transcript import ConversationMessage
-from clawkit.memory.recall.signals import is_sum, only_asks
 from clawkit.memory.recollection import NOTHING
 from clawkit.memory.tokens import Caller
 from clawkit.store import open_store
@@ -97,70 +96,6 @@ def test_a_sum_is_neither_answered_with_memories_nor_told_as_one(memory: Memory)
     assert "2 cats" in block
     assert "·" not in block
     assert " / " not in block
-
-
-@pytest.mark.parametrize(
-    "text", ["Please forget that Leo is allergic to cashews", "bitte vergiss die Adresse von Tom"]
-)
-def test_a_polite_order_tells_nothing(text: str) -> None:
-    assert only_asks(text)
-
-
-@pytest.mark.parametrize("text", ["12 * 7 =", "(3+4)*2", "17 - 4", "/hlep", "claw memory serch x"])
-def test_what_is_typed_for_a_program_tells_nothing(text: str) -> None:
-    assert only_asks(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Since I'm allergic to penicillin, can I take amoxicillin?",
-        "Can you believe Tom got the job at Siemens?",
-        "Isn't it great that Lena is pregnant?",
-        "Could you note that the car is due on 3 May?",
-        "Did I tell you that Ana moved to Rome?",
-        "Have I mentioned that Paul is a vet?",
-        "Do you remember that I park on level 4?",
-        "I got a Fairphone 5. Does it need a case?",
-        "I was born in 1980. How old am I?",
-        "Ana moved to Rome, right?",
-        "My sister Kate got married today, isn't that lovely?",
-        "I told you my blood type is O negative, didn't I?",
-        "Weißt du, dass Lukas jetzt in Köln wohnt?",
-        "Ich bin Diabetiker, darf ich Honig essen?",
-        "Je suis diabétique, puis-je manger du miel ?",
-        "Sabes que Marta se casó con Luis?",
-        "Soy celíaco, ¿puedo comer pan?",
-        "Sono celiaca, posso mangiare il pane?",
-        "Sou celíaco, posso comer pão?",
-        "Savais-tu que Marie est enceinte ?",
-    ],
-)
-def test_a_question_may_tell_something(text: str) -> None:
-    assert not only_asks(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Where do I live?",
-        "Mum, where is the key?",
-        "When is the meeting with Ana, and where?",
-        "Do you know the alarm code?",
-        "Can you remember my birthday?",
-        "Who is Ana? Where does she live?",
-        "¿Dónde vivo?",
-        "Où habite Marie ?",
-    ],
-)
-def test_what_only_asks_tells_nothing(text: str) -> None:
-    assert only_asks(text)
-
-
-@pytest.mark.parametrize("text", ["4471", "+49 151 2233", "2026-10-22", "12/05/2026", "10.20"])
-def test_a_number_a_day_and_a_telephone_number_are_no_sums(text: str) -> None:
-    assert not is_sum(text)
-    assert not only_asks(text)
 
 
 def test_whose_words_they_are_is_said_wherever_memories_are_listed(memory: Memory) -> None:

@@ -16,10 +16,10 @@ from clawkit.memory.display_text import shown, told
 from clawkit.memory.intake import listen
 from clawkit.memory.patrol.scenes import what_tells
 from clawkit.memory.patrol.transcript import ConversationMessage
-from clawkit.memory.recall.signals import only_asks
 from clawkit.memory.store import jobs
 from clawkit.memory.tokens import Caller
 from clawkit.store import open_store
+from clawkit.text.cues import only_asks
 
 if TYPE_CHECKING:
     from clawkit.assistant.api_keys import Keys

@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clawkit.assistant.offline.frames import ENGLISH, Frames, is_english
+from clawkit.text.cues import says_change
 from clawkit.text.remarks import to_forget, told_beside_orders
 from clawkit.text.tables import word_lists
 from clawkit.text.tokenizer import (
@@ -311,7 +312,6 @@ def later(question: str, found: Statement, known: Sequence[Statement]) -> list[S
     """
     from clawkit.memory.embed.embedder import shared
     from clawkit.memory.people import names_of
-    from clawkit.memory.recall.signals import says_change
 
     wanted = parse_question(question)
     since = [
@@ -338,7 +338,6 @@ def later(question: str, found: Statement, known: Sequence[Statement]) -> list[S
 
 def leads(question: str, one: Statement) -> bool:
     """Whether what was said later is what is so now: it says so, or has the words itself."""
-    from clawkit.memory.recall.signals import says_change
 
     return says_change(one.text) or parse_question(question).is_answered(one)
 

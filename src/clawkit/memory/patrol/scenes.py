@@ -31,12 +31,12 @@ from clawkit.memory.patrol.transcript import (
 )
 from clawkit.memory.patrol.vectors import ahead
 from clawkit.memory.people import known
-from clawkit.memory.recall.signals import only_asks
 from clawkit.memory.records import USER, HistoryMessage, MemorySource, Note, Scene
 from clawkit.memory.store import messages as stored
 from clawkit.memory.store import notes
 from clawkit.store.database import Unit, keepable
 from clawkit.text.calendar.named_days import day_of, resolved
+from clawkit.text.cues import only_asks
 from clawkit.text.remarks import is_thanks, to_forget, told_beside_orders
 from clawkit.text.tables import table, unbroken
 from clawkit.text.tokenizer import pieces, sentences, terms

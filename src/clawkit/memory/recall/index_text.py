@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable
 from datetime import date
 
 from clawkit.memory.people import names_of
-from clawkit.memory.recall.signals import only_asks
 from clawkit.memory.records import MemorySource, Node, Scene
+from clawkit.text.cues import only_asks
 from clawkit.text.tokenizer import terms
 
 _DAY = "\x02"

@@ -39,12 +39,12 @@ from clawkit.memory.recall.signals import (
     SIGNALS,
     Candidates,
     RecallQuestion,
-    is_question,
     matrix,
     parse_question,
 )
 from clawkit.memory.records import Node
 from clawkit.memory.store import nodes, postings
+from clawkit.text.cues import is_question
 from clawkit.text.tokenizer import folded_words, telling_words
 
 if TYPE_CHECKING:

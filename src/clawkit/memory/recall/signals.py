@@ -9,7 +9,6 @@ over the candidates at once.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -19,63 +18,19 @@ import numpy as np
 
 from clawkit.memory.people import KnownPeople, first_name, names_of, speaks_of_self
 from clawkit.memory.records import Node
+from clawkit.text import cues
 from clawkit.text.calendar import named_days
 from clawkit.text.calendar.spans import Span
-from clawkit.text.tokenizer import asked, content, sentences, telling_words, terms
+from clawkit.text.tokenizer import asked, content, telling_words, terms
 
 if TYPE_CHECKING:
     from clawkit.store.arrays import Bools, Floats, Seqs
 
-_QUESTION = re.compile(
-    r"[?\uff1f]|^\s*(?:what|which|who|whom|whose|when|where|why|how|did|does|do|is|are|was|were|can|"
-    r"could|would|should|has|have|had)\b|(?:ですか|ますか|の|かな|っけ|だった)[。\s]*$",
-    re.IGNORECASE,
-)
-_WHEN = re.compile(
-    r"\bwhen\b|what (?:date|day|year|month)|how long ago|いつ|何月|何日", re.IGNORECASE
-)
-_NUMBER = re.compile(
-    r"\bhow (?:many|much|often|long|old)\b|いくつ|何人|何回|いくら|何歳", re.IGNORECASE
-)
-_PAST = re.compile(
-    r"\b(?:used to|before|previous(?:ly)?|earlier|former(?:ly)?|old|was|were|did|had|originally"
-    r"|früher\w*|vorher\w*|zuvor|war|waren|hatten?|damals|ehemalig\w*|alte[rnsm]?"
-    r"|avant|était|étaient|ancien\w*|antes|era|eran|anterior|tenía|prima|aveva|vecchi[oa]"
-    r"|tinha|vroeger|vorige|oude|раньше|был[аои]?|eskiden|önce)\b|以前|前は|昔|之前|전에",
-    re.IGNORECASE,
-)
-_SUM = re.compile(
-    r"\s*(?:(?:what(?:['’]s| is)|how much is|was (?:ist|sind)|wie ?viel ist|cu[aá]nto es"
-    r"|combien font)\s)?"
-    r"\s*\(*\d[\d\s.,()]*(?:(?:% (?:of|von|de) |[+*×÷^=%]| [-/x] )[\d\s.,()]*)+\??\s*$",
-    re.IGNORECASE,
-)
-_ABOUT = frozenset(
-    terms(
-        "tell know say everything anything remember heard wer bin "
-        "erzähl erzähle weißt weisst weiß über alles "
-        "sabes dime cuéntame sobre todo sais dis raconte sur tout sai dimmi raccontami su tutto "
-        "sabe conta tudo weet vertel over знаешь расскажи biliyorsun anlat"
-    )
-)
+_ABOUT = frozenset(terms(cues.words_of_questions("about")))
 """Words of questions that ask for whatever is known about somebody."""
 
-_HAPPENED = telling_words(
-    "happen happened happening going told said did done "
-    "passiert passierte geschehen geschah los war gemacht gesagt erzählt "
-    "pasó pasado ocurrió hice hicimos passé fait successo fatto aconteceu feito "
-    "gebeurd gebeurde gedaan случилось было произошло oldu"
-).keys()
+_HAPPENED = telling_words(cues.words_of_questions("happened")).keys()
 """Words of questions that ask for whatever there was on a day."""
-
-
-def is_question(text: str) -> bool:
-    return _QUESTION.search(text) is not None
-
-
-def is_sum(text: str) -> bool:
-    """Whether it is only to be reckoned; a number, a day or a telephone number is not."""
-    return _SUM.match(text) is not None
 
 
 class RecallQuestion(msgspec.Struct, frozen=True):
@@ -161,7 +116,7 @@ def parse_question(text: str, now: float, asker: str, people: KnownPeople) -> Re
         terms=asked(text),
         content=terms_of_content,
         telling_words=telling_words(masked),
-        is_about_past=_PAST.search(text) is not None,
+        is_about_past=cues.is_about_past(text),
         is_about_somebody=masked != text or says_self or bool(days),
         is_about_self_only=about_self_only,
         asks_for_everything=(
@@ -169,9 +124,9 @@ def parse_question(text: str, now: float, asker: str, people: KnownPeople) -> Re
         ),
         asks_for_days=asks_for_days,
         asks_for_one_day=asks_for_days and all(first == last for first, last in days),
-        asks_when=_WHEN.search(text) is not None,
-        asks_for_number=_NUMBER.search(text) is not None,
-        is_sum=is_sum(text),
+        asks_when=cues.asks_when(text),
+        asks_for_number=cues.asks_for_number(text),
+        is_sum=cues.is_sum(text),
     )
 
 
@@ -194,109 +149,6 @@ SIGNALS = (
     *("mentioned", "recent", "question", "another_self"),
 )
 
-_ASKS = re.compile(r"[?\uff1f]\s*(?:\[[^\]]*\]\s*)?$")
-# Searched in lower case, which takes a quarter of the time of re.IGNORECASE.
-_TELLS_WHEN = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|ago|last|next|this (?:week|month|morning)|since|"
-    r"weekend|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|april|"
-    r"june|july|august|september|october|november|december|\d{4}|just)\b|"
-    r"昨日|今日|明日|先週|先月|去年|来週|来月|週末|\d月|\d日",
-)
-_TELLS_NUMBER = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|dozen|once|twice|few|couple|"
-    r"hundred|thousand|years?|months?|weeks?|hours?|days?)\b|[一二三四五六七八九十百千]",
-)
-_ASKS_UNMARKED = re.compile(
-    r"(?:(?:please|bitte|por favor|per favore),? )?"
-    r"(?:(?:who|what|where|when|why|how|which|whose)"
-    r"(?:'s| (?:is|are|was|were|am|do|does|did|has|have|had|can|should|will))\b"
-    r"|how (?:old|many|much|often|long|far)\b"
-    r"|(?:do|does|did|am|is|are|was|were|can) (?:i|my|we|our)\b"
-    r"|(?:wer|wo|wann|warum|wohin|woher|wem|wen|welche[rsnm]?)\s"
-    r"|(?:was|wie) (?:ist|sind|war|heißt|heisst|habe|hat|alt|viel|lange|oft)\b"
-    r"|(?:quién|qué|cuándo|dónde|cómo|cuál)\s|(?:qui|quand|où|comment) (?:est|sont|ai|habite)\b"
-    r"|(?:forget|tell me|vergiss|erzähl mir|sag mir|olvida|dime|oublie|dis-moi)\b)[^.!,;:]*$",
-    re.IGNORECASE,
-)
-"""A question or an order as people type it, without any mark."""
-_TELLS_WHILE_ASKING = re.compile(
-    r"\b(?:remember (?:that|this|how|when)|(?:note|remind me) that|keep in mind|can you believe"
-    r"|did (?:i|you) (?:tell|mention|hear|know|notice)|have i (?:told|mentioned)|guess (?:what|who)"
-    r"|do you know that|isn['’]t it \w+ that"
-    r"|merk\w* dir|erinnerst du dich,? dass|we(?:iß|iss)t du,? dass|wusstest du"
-    r"|hab\w* ich (?:\w+ ){0,3}(?:erzählt|gesagt)"
-    r"|recuerda que|sab(?:es|ías|ias) que|te (?:dije|conté|he dicho|he contado)"
-    r"|t['’]ai(?:-je)? (?:déjà )?dit|(?:tu )?sa(?:is|vais)(?:-tu)? que"
-    r"|(?:lo )?sa(?:i|pevi) che|ti ho (?:già )?(?:detto|raccontato)|já te (?:disse|contei)|wist je"
-    r")\b"
-    r"|(?:\d|[ap]\.m)\.\s+\w[^.!…]*\?\s*$"
-    r"|\b(?:(?:i|we|my|our|ich|wir|mein\w*|je|nous|mon|soy|tengo|estoy|sono|ho|sou|tenho|estou|ik"
-    r"|mijn)\b|j['’])[^,?]{3,},[^?]*\?\s*$"
-    r"|,\s*(?:right|okay|ok|huh|eh|isn['’]t (?:\w+ ?){1,2}|\w+n['’]t (?:it|he|she|they|i|we|you)"
-    r"|(?:is|did|does|was) (?:it|he|she|they)|oder|nicht wahr|gell|no|verdad|n['’]est-ce pas|hein"
-    r"|vero|né|não é|toch|правда|değil mi)\s*\?\s*$",
-    re.IGNORECASE,
-)
-"""Says something with a question: "Did you know that …?", "I'm diabetic, may I …?", "…, right?"."""
-_WANTS_DONE = re.compile(
-    r"(?:(?:ok(?:ay)?|thanks|danke|so|now|and|hey|hi)[ ,.!]+)*(?:please |bitte )?"
-    r"(?:(?:can|could|would|will) you|help me|make me|give me|remind me|show me|write|draft|reword"
-    r"|translate|summari[sz]e|rephrase|suggest|recommend|convert|calculate|list|explain|add"
-    r"|ideas for"
-    r"|(?:kannst|könntest|würdest) du|können sie|hilf mir|mach mir|gib mir|zeig mir|erinner\w* mich"
-    r"|schreib\w*|übersetz\w*|formulier\w*|empfiehl\w*|erklär\w*|rechne|berechne|fass"
-    r"|(?:me )?pu?edes|podrías|ayúdame|hazme|dame|escribe\w*|traduce\w*|recomiénda\w*|recuérdame"
-    r"|(?:peux|pourrais)-tu|tu (?:peux|pourrais)|aide-moi|fais-moi|donne-moi|écris\w*|traduis\w*"
-    r"|rappelle-moi|(?:puoi|potresti)|aiutami|scrivi\w*|traduci\w*|(?:podes|pode|poderia)s?|escreve\w*"
-    r"|(?:kun|kan) je|schrijf|vertaal|можешь|напиши|переведи|yazar m\u0131s\u0131n|çevir)\b"
-    r"(?!.{0,20}(?:remember|note|merk|recordar|retenir|ricorda|lembra|onthou))",
-    re.IGNORECASE,
-)
-"""What somebody wants written, reckoned or found, however much of it they tell."""
-_COMMAND = re.compile(r"(?:claw [a-z-]+|/[a-z]+)(?: \S+){0,3}$")
-"""What somebody typed for the program and not for the memory, also if there is no such command."""
-_CANCELS = re.compile(
-    r"\b(?:cancel(?:l?ed|s)|called off|is off|was off|falls through|fell through|not happening"
-    r"|abgesagt|sag\w+ \w+ ab|fällt (?:\w+ ){0,2}aus|fallen (?:\w+ ){0,2}aus|ausgefallen|gestrichen"
-    r"|doch nicht|cancelad[oa]s?|anulad[oa]s?|suspendid[oa]s?|annulée?s?|annullat[oaie]"
-    r"|disdett[oaie]|afgezegd|gaat niet door|отмен\w+|iptal)\b|中止|取り消|キャンセル|取消|취소",
-)
-"""Says that something does not take place."""
-_CHANGES = re.compile(
-    r"\b(?:now|new|no longer|not any ?more|instead|mov(?:ed|es|ing)|chang(?:ed|es)|switch(?:ed|es)"
-    r"|cancel(?:l?ed|s)|postponed|raised|reduced|cut|from now on|as of|since|starting|stopped|quit"
-    r"|sold|swapped|replaced|retired|traded in|ga?ve (?:up|away)|rescheduled|shifted"
-    r"|brought forward|increased|lowered"
-    r"|jetzt|neue[rsnm]?|neu|nicht mehr|kein\w* \w+ mehr|statt|stattdessen|verschoben|vorgezogen"
-    r"|wechsel\w*|gekündigt|nur noch|ab|seit|umgezogen|abgesetzt|erhöht|sondern|doch erst"
-    r"|verkauft|verschenkt|eingetauscht|ersetzt|verlegt|künftig"
-    r"|(?:me|nos) (?:he |hemos )?mud\w+|aplazad[oa]s?|en adelante|reemplaz\w+|sustitu\w+"
-    r"|déménag\w+|emménag\w+|reportée?s?|remplac\w+|dorénavant|à la place"
-    r"|spostat[oaie]|rinviat[oaie]|rimandat[oaie]|trasferit[oaie]|sostituit[oaie]|d['’]ora in poi"
-    r"|mud(?:ei|ou|ámos|amos|aram|ad[oa]s?)|adiad[oa]s?|troc(?:ei|ou|ad[oa]s?)|doravante"
-    r"|verhui(?:s|z)\w*|verplaatst|verschoven|verzet|uitgesteld|vervroegd|gewijzigd|verander\w*"
-    r"|vervangen|in plaats van|voortaan|vanaf|sinds|tegenwoordig|verkocht|verhoogd|verlaagd"
-    r"|opgezegd|gestopt|overgestapt|geen \w+ meer"
-    r"|ahora|ya no|nuev[oa]s?|en vez de|en lugar de|cambi\w+|desde|a partir"
-    r"|maintenant|désormais|ne \w+ plus|n['’]\w+ plus|nouve(?:au|lle|l)s?|au lieu|chang\w+|à partir"
-    r"|adesso|ora|nuov[oaie]|invece|non \w+ più|agora|nov[oa]s?|em vez|já não|nu|nieuwe?|niet meer"
-    r"|теперь|больше не|нов\w+|вместо|art\u0131k|yeni|şimdi)\b"
-    rf"|{_CANCELS.pattern}"
-    r"|今は|これから|新しい|やめ|変わ|変え|现在|不再|新的|改|이제|새로|더 이상",
-)
-"""Says that something is otherwise than it was."""
-_HOME = re.compile(
-    r"\b(?:i|we)(?:['’]ve| have|['’]m| am|['’]re| are)? (?:(?:just|now|all|both|recently) )?"
-    r"(?:liv(?:e|ed|ing) (?:in|at|on|near|by|with)|mov(?:ed|ing) (?:to|into|in|back|house)\b)"
-    r"|\b(?:ich|wir) (?:wohne?n?|lebe?n?)\b|\b(?:ich bin|wir sind)\b.{0,60}\b(?:um)?gezogen\b"
-    r"|\bviv(?:o|imos) en\b|\b(?:me|nos) (?:he |hemos )?mud\w+"
-    r"|\b(?:j['’]habite|(?:nous )?habitons|on habite)\b|\b(?:j['’]ai|avons|on a) (?:dé|em)ménagé\b"
-    r"|\b(?:abit(?:o|iamo)|viv(?:o|iamo) a)\b|\b(?:mi sono|ci siamo) trasferit\w"
-    r"|\bmor(?:o|amos) (?:em|n[oa]s?)\b|\bme mudei\b|\bmudei-me\b|\bmudámo-nos\b"
-    r"|\b(?:ik woon|w(?:e|ij) wonen)\b|\b(?:ik ben|w(?:e|ij) zijn)\b.{0,60}\bverhuisd\b",
-)
-"""Says of its speaker where they live, or that they moved: words for it that are little alike."""
-_SHORT = 80
 _TYPICAL_LENGTH = 4.0
 _MONTH = 30 * 86_400.0
 
@@ -328,7 +180,7 @@ def matrix(
 
     @cache
     def asks() -> Floats:
-        return np.array([_is_asked(node.scene.action) for node in nodes], np.float32)
+        return np.array([cues.ends_asking(node.scene.action) for node in nodes], np.float32)
 
     @cache
     def spoken() -> Floats:
@@ -357,13 +209,13 @@ def matrix(
         "asks": asks,
         "answers_words": lambda: near.at(asks(), -1) * near.at(words, -1),
         "answers_meaning": lambda: near.at(asks(), -1) * near.at(above, -1),
-        "tells_when": lambda: _tells(nodes, question.asks_when, _TELLS_WHEN),
-        "tells_number": lambda: _tells(nodes, question.asks_for_number, _TELLS_NUMBER),
+        "tells_when": lambda: _tells(nodes, question.asks_when, cues.tells_when),
+        "tells_number": lambda: _tells(nodes, question.asks_for_number, cues.tells_number),
         "importance": lambda: np.array([one.scene.importance - 0.5 for one in nodes]),
         "mentioned": lambda: mentioned(nodes, question.named),
         "recent": lambda: _recent(nodes, question.now),
         "another_self": lambda: _of_another(nodes, question),
-        "question": lambda: np.array([only_asks(one.scene.action) for one in nodes]),
+        "question": lambda: np.array([cues.only_asks(one.scene.action) for one in nodes]),
     }
     found = np.zeros((len(nodes), len(SIGNALS)), np.float32)
     for name in wanted:
@@ -390,10 +242,6 @@ class _Neighbours:
             self._places[step] = places, (self._seqs[places] == wanted) & (own[places] == own)
         places, there = self._places[step]
         return values[places] * there
-
-
-def _is_asked(text: str) -> bool:
-    return ("?" in text or "\uff1f" in text) and _ASKS.search(text) is not None
 
 
 def _by_rank(values: Floats) -> Floats:
@@ -464,37 +312,6 @@ def _recent(nodes: Sequence[Node], now: float) -> Floats:
     return (1 / (1 + ages)).astype(np.float32)
 
 
-def only_asks(text: str) -> bool:
-    """Whether somebody asked this, or wanted it done, reckoned or forgotten, and told nothing."""
-    unmarked = len(text) < _SHORT and (_ASKS_UNMARKED.match(text) or _COMMAND.match(text))
-    asks = unmarked or is_sum(text) or _asks_throughout(text)
-    return bool(asks) and not _TELLS_WHILE_ASKING.search(text)
-
-
-def _asks_throughout(text: str) -> bool:
-    return _is_asked(text) and text.count("?") + text.count("\uff1f") >= len(sentences(text))
-
-
-def wants_done(text: str) -> bool:
-    """Whether it is an order to do something now, and not to remember it."""
-    return _WANTS_DONE.match(text) is not None
-
-
-def says_change(text: str) -> bool:
-    """Whether it says that something is otherwise than it was."""
-    return _CHANGES.search(text.lower()) is not None
-
-
-def tells_home(text: str) -> bool:
-    """Whether its speaker says where they live, or that they moved."""
-    return _HOME.search(text.lower()) is not None
-
-
-def says_cancelled(text: str) -> bool:
-    """Whether it says that something does not take place."""
-    return _CANCELS.search(text.lower()) is not None
-
-
 def _in_time(nodes: Sequence[Node], asked: Sequence[Span]) -> Floats:
     if not asked:
         return np.zeros(len(nodes), np.float32)
@@ -507,7 +324,7 @@ def _lengths(nodes: Sequence[Node]) -> Floats:
     return np.clip(np.log1p(sizes) - _TYPICAL_LENGTH, -3.0, 1.5).astype(np.float32)
 
 
-def _tells(nodes: Sequence[Node], is_asked: bool, told: re.Pattern[str]) -> Floats:
+def _tells(nodes: Sequence[Node], is_asked: bool, tells: Callable[[str], bool]) -> Floats:
     if not is_asked:
         return np.zeros(len(nodes), np.float32)
-    return np.array([bool(told.search(node.scene.action.lower())) for node in nodes], np.float32)
+    return np.array([tells(node.scene.action) for node in nodes], np.float32)
