@@ -61,6 +61,8 @@ sys.stdin.readline()
 PERSON = """
 import json, os, signal, subprocess, sys
 from pathlib import Path
+from clawkit.guard.approvals import ask_view, pending
+from tests.guard.approvals import question
 from tests.guard.test_reused_process_numbers import SERVER, VIEW
 path, how, request, kernel = sys.argv[1:5]
 
@@ -87,12 +89,13 @@ if how == "while the view is stopped":
     os.kill(view.pid, signal.SIGSTOP)
     os.waitpid(view.pid, os.WUNTRACED)
 server = started(SERVER, path, how, CLAW_GUARDED="1")
-given_to_a_program_of_the_person(int(server.stdout.readline()))
+number = int(server.stdout.readline())
+if how == "while the view listens":
+    pending(Path(path))  # its reply comes after the server has been let in
+given_to_a_program_of_the_person(number)
 if how == "while the view is stopped":
     os.kill(view.pid, signal.SIGCONT)
 if how == "listen":
-    from clawkit.guard.approvals import ask_view, pending
-    from tests.guard.approvals import question
     print(json.dumps([ask_view(Path(path), question(seconds=5)), pending(Path(path))]))
 else:
     told(server, request)

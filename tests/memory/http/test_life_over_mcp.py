@@ -254,7 +254,7 @@ async def test_without_a_model_old_and_new_are_told_dated(server: Served, clock:
         clock.now += 40 * DAY
         await tell(client, "My dentist is Dr Patel now.")
         told = await recalled(client, "Who is my dentist?")
-    assert "2026-11-16, Piotr: My dentist is Dr Low." in told
+    assert "2026-11-16 (earlier), Piotr: My dentist is Dr Low." in told
     assert "2026-12-26, Piotr: My dentist is Dr Patel now." in told
 
 

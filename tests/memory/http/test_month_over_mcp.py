@@ -85,7 +85,9 @@ async def test_what_is_newest_of_a_matter_comes_first_and_a_day_has_its_times(
             clock.now += 1200
         told = await lena.text("recall", user_message="Welche Nummer hat das Labor?")
     newest, before, first = (
-        f"2026-11-16 {minute}, Lena: " for minute in ("12:40", "12:20", "12:00")
+        "2026-11-16 12:40, Lena: ",
+        "2026-11-16 12:20 (earlier), Lena: ",
+        "2026-11-16 12:00 (earlier), Lena: ",
     )
     assert told.index(newest) < told.index(before) < told.index(first)
     assert " / " not in told
