@@ -46,8 +46,8 @@ from clawkit.wire.session import Principal, shows_apps
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
     from clawkit.memory.records import Being
-    from clawkit.wire.context import Context
     from clawkit.wire.features import TaskUse, Tool
+    from clawkit.wire.session import Context
 
 NAME = "being"
 INSTRUCTIONS = (
