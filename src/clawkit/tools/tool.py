@@ -24,8 +24,7 @@ import msgspec
 
 from clawkit.errors import InvalidArgumentsError, SchemaError, ToolExecutionError
 from clawkit.tools.results import ToolResult, to_structured, to_wire
-from clawkit.tools.schema.converter import Converter
-from clawkit.tools.schema.problems import misfit_of
+from clawkit.tools.schema.converter import Converter, misfit_of
 from clawkit.tools.schema.signature import Signature, read_signature
 from clawkit.wire.features import TaskUse
 from clawkit.wire.jsonrpc import as_object
