@@ -23,7 +23,7 @@ from benchmarks.messages import WrongReply
 from benchmarks.report import Bar, Report, Row, at_most
 from clawkit.memory.embed.embedder import shared
 from clawkit.memory.recall.search import search
-from clawkit.memory.store import postings
+from clawkit.memory.store import nodes
 from clawkit.store import open_store
 from clawkit.store.database import Unit
 from clawkit.text.tokenizer import asked
@@ -87,7 +87,7 @@ def parts(address: str, being: int, some: Sequence[str]) -> Parts:
 
 def _parts(unit: Unit, question: str) -> tuple[float, float, float, float]:
     (vector,), embed = _timed(lambda: shared.ask([question]))
-    _, words = _timed(lambda: postings.find(unit, asked(question)).scores)
+    _, words = _timed(lambda: nodes.by_words(unit, asked(question)).scores)
     _, vectors = _timed(lambda: unit.vectors.nearest(shared.name, vector, 80))
     now = time.time()
     _, whole = _timed(lambda: search(unit, question, embedder=shared, limit=3, now=now))

@@ -23,7 +23,7 @@ from clawkit.memory.embed.embedder import shared
 from clawkit.memory.patrol import centroids
 from clawkit.memory.recall.index_text import texts_to_embed, words_of
 from clawkit.memory.records import Being, MemorySource, Node, Scene, moment
-from clawkit.memory.store import nodes, postings
+from clawkit.memory.store import nodes
 from clawkit.memory.tokens import issue
 from clawkit.store import open_store
 from clawkit.store.database import Database, Unit
@@ -76,7 +76,7 @@ def add(database: Database, being: int, batch: list[Noted], vectors: np.ndarray)
         made = [_node(first + at, noted, roots) for at, noted in enumerate(batch)]
         nodes.add(unit, made)
         words = zip(made, batch, strict=True)
-        postings.add(unit, {node.seq: _words(noted) for node, noted in words})
+        nodes.index_words(unit, {node.seq: _words(noted) for node, noted in words})
         _put_vectors(unit, made, batch, vectors)
         centroids.recompute(unit, roots.values(), shared.name)
 

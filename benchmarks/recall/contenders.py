@@ -10,7 +10,7 @@ import numpy as np
 
 from clawkit.memory.people import names_of
 from clawkit.memory.recall.search import SearchResult, search
-from clawkit.memory.store import postings
+from clawkit.memory.store import nodes
 from clawkit.text.cues import is_question
 from clawkit.text.tokenizer import asked
 
@@ -34,7 +34,7 @@ class Contender:
 def words_alone(stored: Stored, question: Asked) -> Sequence[int]:
     """BM25 of the product's own index."""
     with stored.database.read(stored.being) as unit:
-        scores = postings.find(unit, asked(question.text)).scores
+        scores = nodes.by_words(unit, asked(question.text)).scores
     return [int(seq) for seq in np.argsort(-scores, kind="stable")[:DEEP] if scores[seq] > 0]
 
 

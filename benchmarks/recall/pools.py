@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from clawkit.memory.recall.index_text import texts_to_embed, words_of
 from clawkit.memory.records import MemorySource, Node, Scene, moment
-from clawkit.memory.store import nodes, postings
+from clawkit.memory.store import nodes
 from clawkit.store import open_store
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _store(database: Database, pool: Pool, embedder: Embedder | None) -> Stored:
         first = nodes.reserve(unit, len(pool.memories))
         rows = [_node(first + at, memory) for at, memory in enumerate(pool.memories)]
         nodes.add(unit, rows)
-        postings.add(unit, {row.seq: words_of(row.scene, row.source) for row in rows})
+        nodes.index_words(unit, {row.seq: words_of(row.scene, row.source) for row in rows})
         if embedder is not None:
             texts = [texts_to_embed(row.scene, pool.people)[0] for row in rows]
             unit.vectors.put(embedder.name, [row.seq for row in rows], embedder.embed(texts))

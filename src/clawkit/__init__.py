@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from clawkit.tools.server import SdkMcpServer, SdkMcpServerImpl, SdkMcpServerRegistry, Server
     from clawkit.tools.tool import SdkMcpTool, ToolHandler, claw_tool
     from clawkit.wire.calls import Limits
-    from clawkit.wire.context import Context
     from clawkit.wire.http.uvicorn_server import HttpLimits
-    from clawkit.wire.session import Principal, Session
+    from clawkit.wire.session import Context, Principal, Session
 
 _HOMES = {
     "errors": ("ClawError", "CliError"),
@@ -30,9 +29,8 @@ _HOMES = {
     "tools.server": ("SdkMcpServer", "SdkMcpServerImpl", "SdkMcpServerRegistry", "Server"),
     "tools.tool": ("SdkMcpTool", "ToolHandler", "claw_tool"),
     "wire.calls": ("Limits",),
-    "wire.context": ("Context",),
     "wire.http.uvicorn_server": ("HttpLimits",),
-    "wire.session": ("Principal", "Session"),
+    "wire.session": ("Context", "Principal", "Session"),
 }
 
 __all__ = [

@@ -28,7 +28,7 @@ from clawkit.memory.records import (
     Note,
     Scene,
 )
-from clawkit.memory.store import beings, clusters, entries, ledger, messages, nodes, notes, postings
+from clawkit.memory.store import beings, clusters, entries, ledger, messages, nodes, notes
 from clawkit.store import open_store
 from clawkit.store.database import Database
 from tests.processes import PATIENCE
@@ -62,7 +62,7 @@ def filled(store: BeingStore, name: str = "anna", count: int = 3) -> Being:
         ]
         nodes.reserve(unit, len(some))
         nodes.add(unit, some)
-        postings.add(unit, {one.seq: words_of_node(one) for one in some})
+        nodes.index_words(unit, {one.seq: words_of_node(one) for one in some})
         nodes.change(unit, 1, {"importance": 0.95})
         notes.add(unit, [Note("n2", 5.0, text="buy milk"), Note("n1", 5.0, Scene("saw a fox"))])
         notes.add(unit, [Note("n0", 9.0, Scene("became a node"))])
@@ -114,7 +114,8 @@ def test_an_imported_bundle_is_the_same_memory_and_exports_to_the_same_bytes(
         assert notes.waiting(one, "scene") == notes.waiting(other, "scene")
         words = {"tea": 1.0}
         assert (
-            postings.find(one, words).scores.tolist() == postings.find(other, words).scores.tolist()
+            nodes.by_words(one, words).scores.tolist()
+            == nodes.by_words(other, words).scores.tolist()
         )
         assert ledger.latest(one) == ledger.latest(other)
     with store.database.write(copy.n) as unit:

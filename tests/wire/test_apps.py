@@ -8,8 +8,8 @@ import pytest
 
 from clawkit import Session
 from clawkit.tools.server import SdkMcpServerImpl
-from clawkit.wire.context import Context
 from clawkit.wire.revisions import APP_TYPE, APPS, META_CAPABILITIES, META_VERSION, MODERN
+from clawkit.wire.session import Context
 
 URI = "ui://test/page"
 SHOWS = {"extensions": {APPS: {"mimeTypes": [APP_TYPE]}}}

@@ -51,8 +51,8 @@ from clawkit.system.files import make_private
 from clawkit.tools.results import ToolContent, ToolResult
 from clawkit.tools.server import SdkMcpServerImpl, SdkMcpServerRegistry
 from clawkit.tools.tool import SdkMcpTool, ToolOptions
-from clawkit.wire.context import Context
 from clawkit.wire.jsonrpc import as_object
+from clawkit.wire.session import Context
 
 _WHO = {"user": "User", "assistant": "Assistant", "tool": "Tool"}
 

@@ -23,7 +23,7 @@ from clawkit.wire.input_requests import LIFETIME_SECONDS, InputRequest
 if TYPE_CHECKING:
     from clawkit.assistant.callbacks import MessageContext
     from clawkit.assistant.config import AssistantOptions
-    from clawkit.wire.context import Context
+    from clawkit.wire.session import Context
 
 MOST_OPEN = 64
 """Orders that run or wait to be collected. The answers of older ones are in their sessions."""

@@ -24,10 +24,9 @@ from clawkit.assistant.sessions.turn_queue import new_session_key
 from clawkit.assistant.toolbox.tool_source import CallResult
 from clawkit.errors import InvalidArgumentsError, MissingCapabilityError
 from clawkit.models.protocol import ToolCall
-from clawkit.wire.context import Context
 from clawkit.wire.input_requests import InputRequest
 from clawkit.wire.jsonrpc import as_object
-from clawkit.wire.session import Principal
+from clawkit.wire.session import Context, Principal
 
 if TYPE_CHECKING:
     from clawkit.assistant.deferred_orders import DeferredOrders

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clawkit.errors import InternalError, StoreError
-from clawkit.wire.context import Context
 from clawkit.wire.features import TaskUse
 from clawkit.wire.server import ServerCore
-from clawkit.wire.session import Principal
+from clawkit.wire.session import Context, Principal
 
 
 class Brand:

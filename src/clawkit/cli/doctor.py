@@ -127,7 +127,6 @@ def _lines(check: Check) -> Iterator[str]:
 
 
 _NAMES = ("claw", "openclaw", "clawdbot", "clawai")
-_OLDEST = (3, 11)
 _LOOKED_AT = 65536
 _PATIENCE = 60.0
 NO_RULES = "the guard refuses every call"
@@ -149,10 +148,7 @@ class Check(Struct, frozen=True):
 def check_program() -> Iterator[Check]:
     """The Python we run in, and whether our commands are the ones that a shell would start."""
     version = ".".join(str(part) for part in sys.version_info[:3])
-    if sys.version_info[:2] < _OLDEST:
-        yield Check("python", "problem", version, "install Python 3.11 or newer")
-    else:
-        yield Check("python", "ok", f"{version}, {sys.executable}")
+    yield Check("python", "ok", f"{version}, {sys.executable}")
     with ThreadPoolExecutor() as pool:  # each may have to be asked who it is
         yield from pool.map(_command, _NAMES)
 

@@ -35,16 +35,7 @@ from clawkit.memory.records import (
     Node,
     Note,
 )
-from clawkit.memory.store import (
-    beings,
-    clusters,
-    entries,
-    ledger,
-    messages,
-    nodes,
-    notes,
-    postings,
-)
+from clawkit.memory.store import beings, clusters, entries, ledger, messages, nodes, notes
 from clawkit.store.database import Row, Unit
 
 if TYPE_CHECKING:
@@ -439,7 +430,7 @@ def _write_part(unit: Unit, lines: list[Any]) -> None:
         case NodeLine():
             nodes.reserve(unit, len(lines))
             nodes.add(unit, [line.node for line in lines])
-            postings.add(unit, {line.node.seq: words_of_node(line.node) for line in lines})
+            nodes.index_words(unit, {line.node.seq: words_of_node(line.node) for line in lines})
         case NoteLine():
             notes.add(unit, [line.note for line in lines])
             taken = [(line.note.id, line.taken) for line in lines if line.taken is not None]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from clawkit.memory.records import Node
     from clawkit.memory.tokens import Caller
     from clawkit.memory.tools import ExploreArguments, SearchArguments
-    from clawkit.wire.context import Context
+    from clawkit.wire.session import Context
 
 URI = "ui://being/memory"
 META_VIEW = "clawkit/view"

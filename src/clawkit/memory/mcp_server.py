@@ -35,8 +35,7 @@ from clawkit.memory.tools import (
     being_tools,
 )
 from clawkit.store.database import written
-from clawkit.tools.schema.converter import Converter
-from clawkit.tools.schema.problems import unknown_argument
+from clawkit.tools.schema.converter import Converter, unknown_argument
 from clawkit.tools.schema.reader import converter_for
 from clawkit.version import __version__
 from clawkit.wire.calls import CallSemaphore, Workers
@@ -46,8 +45,8 @@ from clawkit.wire.session import Principal, shows_apps
 if TYPE_CHECKING:
     from clawkit.memory.being_store import BeingStore
     from clawkit.memory.records import Being
-    from clawkit.wire.context import Context
     from clawkit.wire.features import TaskUse, Tool
+    from clawkit.wire.session import Context
 
 NAME = "being"
 INSTRUCTIONS = (

@@ -21,7 +21,7 @@ import numpy as np
 from clawkit.memory import people
 from clawkit.memory.recall.index_text import day_terms, days_of
 from clawkit.memory.records import Node
-from clawkit.memory.store import nodes, postings
+from clawkit.memory.store import nodes
 from clawkit.text.calendar.named_days import day_of
 from clawkit.text.cues import only_asks, says_cancelled, says_change, wants_done
 from clawkit.text.tokenizer import sentences, telling_words, terms
@@ -185,7 +185,7 @@ def _introductions(unit: Unit, asker: str) -> list[Node]:
 
 def _first_of(unit: Unit, name: str) -> Node | None:
     """Where somebody says who they are, else where they are first named."""
-    seqs = [int(seq) for seq in postings.having_all(unit, list(terms(name)))[:_FIRST]]
+    seqs = [int(seq) for seq in nodes.having_all(unit, list(terms(name)))[:_FIRST]]
     found = [node for node in nodes.fetch(unit, seqs).values() if tells(node)]
     return min(found, key=lambda node: not people.introduced(node.scene.action), default=None)
 
@@ -339,7 +339,7 @@ class _Changes:
         """
         text = _DAY.sub(" ", node.scene.action)
         stems = set(telling_words(text).values()) - self._names
-        there = postings.frequencies(self._unit, list(stems))
+        there = nodes.word_frequencies(self._unit, list(stems))
         return {stem for stem in stems if there.get(stem, 0) <= self._common}
 
 
@@ -351,7 +351,7 @@ def _ahead(unit: Unit, now: float, changes: _Changes) -> tuple[list[Told], set[i
     """What is to come, the next first, what was moved as it is now; and which plans are over."""
     today = day_of(now)
     days = [today + timedelta(step) for step in range(_AHEAD_DAYS)]
-    found = nodes.fetch(unit, postings.having_any(unit, day_terms(days)))
+    found = nodes.fetch(unit, nodes.having_any(unit, day_terms(days)))
 
     def coming(node: Node) -> list[date]:
         """Days to come that it names; the day on which it was told is none of them."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from clawkit.memory.job_worker import EMBED
 from clawkit.memory.recall.index_text import words_of_node
-from clawkit.memory.store import jobs, nodes, postings
+from clawkit.memory.store import jobs, nodes
 from clawkit.store.salvage import Salvaged, drop_orphans, salvage
 from clawkit.store.schema import UNIQUE_NAMES
 from clawkit.store.sqlite import SqliteConnection, SqliteDatabase
@@ -65,6 +65,6 @@ def _index(database: SqliteDatabase) -> None:
         for start in range(1, top + 1, _AT_ONCE):
             with database.write(being) as unit:
                 found = nodes.fetch(unit, range(start, start + _AT_ONCE))
-                postings.add(unit, {seq: words_of_node(node) for seq, node in found.items()})
+                nodes.index_words(unit, {seq: words_of_node(node) for seq, node in found.items()})
         with database.registry(write=True) as connection:
             jobs.want(connection, being, EMBED, time.time())

@@ -13,7 +13,7 @@ import msgspec
 from clawkit.errors import InvalidParamsError, SchemaError
 from clawkit.tools.results import Media, ToolContent, contents, to_content, to_json
 from clawkit.tools.schema.docstrings import read_docstring
-from clawkit.wire.context import Context
+from clawkit.wire.session import Context
 
 _VARIABLE = re.compile(r"\{([+]?)(\w+)(\*?)\}")
 

@@ -24,12 +24,11 @@ import msgspec
 
 from clawkit.errors import InvalidArgumentsError, SchemaError, ToolExecutionError
 from clawkit.tools.results import ToolResult, to_structured, to_wire
-from clawkit.tools.schema.converter import Converter
-from clawkit.tools.schema.problems import misfit_of
+from clawkit.tools.schema.converter import Converter, misfit_of
 from clawkit.tools.schema.signature import Signature, read_signature
-from clawkit.wire.context import Context
 from clawkit.wire.features import TaskUse
 from clawkit.wire.jsonrpc import as_object
+from clawkit.wire.session import Context
 
 _NAME = re.compile(r"[^\s<>\"'`\x00-\x1f]{1,128}")
 

@@ -28,8 +28,8 @@ from clawkit.errors import (
     ToolTimeoutError,
 )
 from clawkit.wire import input_requests
-from clawkit.wire.context import Context
 from clawkit.wire.features import Tool
+from clawkit.wire.session import Context
 
 log = logging.getLogger("clawkit.wire")
 _SHOWN = 200

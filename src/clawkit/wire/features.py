@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
-    from clawkit.wire.context import Context
+    from clawkit.wire.session import Context
 
 TaskUse = Literal["never", "allowed", "required"]
 

@@ -18,11 +18,10 @@ from clawkit.errors import (
     MissingCapabilityError,
     ResourceNotFoundError,
 )
-from clawkit.wire.context import Context
 from clawkit.wire.input_requests import NO_ROUNDS, InputRequired, Rounds, digest
 from clawkit.wire.jsonrpc import as_object
 from clawkit.wire.revisions import LOG_LEVELS, META_SERVER, MODERN, TASKS, negotiate
-from clawkit.wire.session import McpRequest, RunningRequest, shows_apps
+from clawkit.wire.session import Context, McpRequest, RunningRequest, shows_apps
 
 if TYPE_CHECKING:
     from clawkit.wire.server import ServerCore

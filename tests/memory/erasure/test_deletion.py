@@ -19,7 +19,7 @@ from clawkit.memory.patrol import centroids
 from clawkit.memory.patrol.transcript import ConversationMessage
 from clawkit.memory.records import Scene
 from clawkit.memory.store import clusters as stored_clusters
-from clawkit.memory.store import ledger, nodes, postings
+from clawkit.memory.store import ledger, nodes
 from clawkit.memory.structured_memory import EntryRequest
 from clawkit.memory.tokens import Caller, check, issue
 from clawkit.store.database import Database
@@ -287,7 +287,7 @@ def test_the_numbers_of_memories_never_change(store: BeingStore, memory: Memory)
         after = {node.seq: node for node in nodes.page(unit, ended=True, order="seq")}
         assert nodes.top(unit) == top + len(plan.edited)
         assert sorted(after) == list(range(1, nodes.top(unit) + 1))
-        left = postings.having_all(unit, ["anna"]).tolist()
+        left = nodes.having_all(unit, ["anna"]).tolist()
     gone = {node.seq for node in plan.gone} | {old.seq for old, _ in plan.edited}
     for node in before:
         kept = after[node.seq]

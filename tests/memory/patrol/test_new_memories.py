@@ -9,7 +9,7 @@ from clawkit.memory.patrol.new_memories import remember
 from clawkit.memory.patrol.replacement import retract
 from clawkit.memory.patrol.vectors import Embed, catch_up
 from clawkit.memory.records import MemorySource, Note, Scene
-from clawkit.memory.store import clusters, nodes, notes, postings, reads
+from clawkit.memory.store import clusters, nodes, notes, reads
 from clawkit.store.arrays import Floats
 from tests.memory.patrol.minds import NOW, TODAY, Mind, WordEmbedder
 
@@ -29,7 +29,7 @@ def test_a_node_is_found_by_all_its_words_and_by_its_vector(mind: Mind) -> None:
     assert mind.embedder
     with mind.database.read(mind.being) as unit:
         for word in ("plant", "tomato", "ben", "garden", "proud"):
-            assert postings.having_all(unit, [word]).tolist() == [1], word
+            assert nodes.having_all(unit, [word]).tolist() == [1], word
         vector = mind.embedder.embed(["garden — planted tomatoes — proud"])[0]
         seqs, cosines = unit.vectors.nearest("words", vector, 1)
     assert seqs == [1]

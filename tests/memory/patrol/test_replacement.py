@@ -6,7 +6,7 @@ from clawkit.errors import BeingError
 from clawkit.memory.patrol.replacement import merge, retract, supersede
 from clawkit.memory.patrol.vectors import Embed
 from clawkit.memory.records import Node, Scene
-from clawkit.memory.store import clusters, nodes, postings
+from clawkit.memory.store import clusters, nodes
 from clawkit.text.tokenizer import terms
 from tests.memory.patrol.minds import NOW, TODAY, Mind
 
@@ -69,7 +69,7 @@ def test_the_merged_memory_is_found_by_its_words_and_vector(mind: Mind) -> None:
     new = _merge(mind, [one, two], feeling="tired")
     assert new.scene.feeling == "tired"
     with mind.database.read(mind.being) as unit:
-        assert new.seq in postings.having_all(unit, list(terms("lunch tired")))
+        assert new.seq in nodes.having_all(unit, list(terms("lunch tired")))
         assert new.seq in unit.vectors.fetch("words", [new.seq])
 
 

@@ -12,7 +12,7 @@ from clawkit.memory.recall.index_text import texts_to_embed, words_of
 from clawkit.memory.recall.search import SearchResult, search
 from clawkit.memory.recall.signals import SIGNALS
 from clawkit.memory.records import MemorySource, Node, Scene
-from clawkit.memory.store import beings, nodes, postings
+from clawkit.memory.store import beings, nodes
 from clawkit.store import open_store
 from clawkit.store.database import Database
 
@@ -46,7 +46,7 @@ class Mind:
                 for at, scene in enumerate(scenes)
             ]
             nodes.add(unit, made)
-            postings.add(unit, {node.seq: words_of(node.scene, node.source) for node in made})
+            nodes.index_words(unit, {node.seq: words_of(node.scene, node.source) for node in made})
             if embedder is not None:
                 texts = [texts_to_embed(scene, ())[0] for scene in scenes]
                 seqs = [node.seq for node in made]

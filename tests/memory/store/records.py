@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from clawkit.memory.records import Being, MemorySource, Node, Scene
-from clawkit.memory.store import beings, nodes, postings
+from clawkit.memory.store import beings, nodes
 from clawkit.store.arrays import Floats
 from clawkit.store.database import Database, Unit
 
@@ -35,7 +35,7 @@ def remember(unit: Unit, actions: Sequence[str], source: MemorySource = NOBODY) 
     first = nodes.reserve(unit, len(actions))
     made = [node(first + at, action, source=source) for at, action in enumerate(actions)]
     nodes.add(unit, made)
-    postings.add(unit, {one.seq: Counter(one.scene.action.split()) for one in made})
+    nodes.index_words(unit, {one.seq: Counter(one.scene.action.split()) for one in made})
     return made
 
 

@@ -6,14 +6,7 @@ import pytest
 
 from clawkit.memory import people
 from clawkit.memory.records import Change, Entry, HistoryMessage, MemorySource, Note, Scene
-from clawkit.memory.store import (
-    entries,
-    ledger,
-    messages,
-    nodes,
-    notes,
-    postings,
-)
+from clawkit.memory.store import entries, ledger, messages, nodes, notes
 from clawkit.store.database import Database, key
 from tests.memory.store.records import MODEL, NOW, being, node, remember, vectors
 
@@ -46,7 +39,7 @@ def test_a_text_comes_back_everywhere(database: Database, name: str) -> None:
     scene = Scene(given, (given,), (given,), given, given, (given,))
     with database.write(ada.n) as unit:
         nodes.add(unit, [node(nodes.reserve(unit, 1), "", scene=scene, source=MemorySource(given))])
-        postings.add(unit, {1: {given: 2}})
+        nodes.index_words(unit, {1: {given: 2}})
         unit.vectors.put(given, [1], vectors(1, 1))
         notes.add(unit, [Note("n", NOW, Scene(given)), Note("m", NOW, text=given)])
         entries.add(unit, Entry("e", "rule", given, given, NOW, {given: [given]}), given)
@@ -59,8 +52,8 @@ def test_a_text_comes_back_everywhere(database: Database, name: str) -> None:
         assert found.source.speaker == kept
         assert [one.seq for one in nodes.page(unit, contains=given)] == [1]
         assert nodes.page(unit, contains=f"{given}x") == []
-        assert postings.frequencies(unit, [given]) == {kept: 1}
-        assert postings.having_all(unit, [given]).tolist() == [1]
+        assert nodes.word_frequencies(unit, [given]) == {kept: 1}
+        assert nodes.having_all(unit, [given]).tolist() == [1]
         assert unit.vectors.nearest(given, vectors(1, 1)[0], 1)[0] == [1]
         assert unit.vectors.counts() == {kept: 1}
         assert people.known(unit).names == {kept}

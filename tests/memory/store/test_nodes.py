@@ -156,13 +156,6 @@ def test_a_touch_counts_and_begins_the_sessions_anew(database: Database) -> None
         assert (found[2].last_activated, found[1].last_activated) == (NOW + 5, 0.0)
 
 
-def test_places_tell_conversation_and_speaker(database: Database) -> None:
-    ada = being(database)
-    with database.write(ada.n) as unit:
-        remember(unit, ["a", "b"], MemorySource("Bob", "", "c9"))
-        assert nodes.places(unit, [2, 5]) == {2: ("c9", "Bob")}
-
-
 def test_the_same_words_of_other_people_say_something_else(database: Database) -> None:
     ada, bob = Scene("likes tea", ("Ada",)), Scene("likes tea", ("Bob",))
     with database.write(being(database).n) as unit:

@@ -14,8 +14,7 @@ import pytest
 from clawkit.errors import BeingError, StoreError
 from clawkit.memory.store import nodes
 from clawkit.store import open_store
-from clawkit.store.postgres import PostgresDatabase
-from clawkit.store.postgres_failures import explained
+from clawkit.store.postgres import PostgresDatabase, explained
 from clawkit.store.schema import POSTGRES_STEPS
 from clawkit.system.addresses import shown_address
 from tests.memory import postgres

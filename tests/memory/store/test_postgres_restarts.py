@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from clawkit.errors import StoreError
-from clawkit.memory.store import nodes, postings
+from clawkit.memory.store import nodes
 from clawkit.store.postgres import PostgresDatabase
 from tests.memory.postgres import Server
 from tests.memory.store.records import MODEL, being, place, remember, vectors
@@ -63,7 +63,7 @@ def test_a_write_that_was_cut_in_the_middle_is_done_once(
     with database.read(ada.n) as unit:
         assert [nodes.top(unit), unit.vectors.counts()] == [2, {MODEL: 2}]
         _cut(address)
-        assert postings.frequencies(unit, ["first", "second"]) == {"first": 1, "second": 1}
+        assert nodes.word_frequencies(unit, ["first", "second"]) == {"first": 1, "second": 1}
         assert unit.mark("third") == "3"
 
 
@@ -179,7 +179,7 @@ def test_restarts_under_load_lose_no_acknowledged_write(
         with database.read(n) as unit:
             top = nodes.top(unit)
             assert sorted(nodes.fetch(unit, range(top + 1))) == list(range(1, top + 1))
-            assert postings.having_all(unit, ["common"]).tolist() == list(range(1, top + 1))
+            assert nodes.having_all(unit, ["common"]).tolist() == list(range(1, top + 1))
             assert unit.vectors.counts() == {MODEL: top}
         assert set(kept[n]) <= set(range(1, top + 1))
         assert len(kept[n]) <= top <= len(kept[n]) + unsure[n]

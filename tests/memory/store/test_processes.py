@@ -6,7 +6,7 @@ import itertools
 import signal
 import sys
 
-from clawkit.memory.store import nodes, postings
+from clawkit.memory.store import nodes
 from clawkit.store import open_store
 from clawkit.store.database import Database, Unit
 from tests.memory.store.records import MODEL, being, place, remember, vectors
@@ -45,7 +45,7 @@ def _assert_whole(unit: Unit) -> int:
     top = nodes.top(unit)
     everyone = list(range(1, top + 1))
     assert sorted(nodes.fetch(unit, range(1, top + 100))) == everyone
-    assert postings.having_all(unit, ["common"]).tolist() == everyone
+    assert nodes.having_all(unit, ["common"]).tolist() == everyone
     assert unit.vectors.counts() == {MODEL: top}
     assert unit.vectors.missing(MODEL, 10) == []
     return top
@@ -62,7 +62,7 @@ def test_two_processes_write_dense_numbers_that_nobody_shares(
     assert sorted([*first, *second]) == list(range(1, 1001))
     with database.read(ada.n) as unit:
         assert _assert_whole(unit) == 1000
-        assert postings.having_all(unit, ["second"]).tolist() == sorted(second)
+        assert nodes.having_all(unit, ["second"]).tolist() == sorted(second)
 
 
 def test_a_process_that_is_killed_while_it_writes_leaves_a_whole_store(

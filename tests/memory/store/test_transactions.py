@@ -7,7 +7,7 @@ import pytest
 
 from clawkit.errors import StoreError
 from clawkit.memory import people
-from clawkit.memory.store import nodes, postings
+from clawkit.memory.store import nodes
 from clawkit.store import open_store
 from clawkit.store.database import Database
 from tests.memory.store.records import MODEL, being, place, remember, vectors
@@ -30,7 +30,7 @@ def test_an_exception_in_the_middle_leaves_nothing(database: Database) -> None:
         write_half()
     with database.read(ada.n) as unit:
         assert (nodes.top(unit), nodes.fetch(unit, [1]), unit.vectors.counts()) == (0, {}, {})
-        assert postings.frequencies(unit, ["half"]) == {}
+        assert nodes.word_frequencies(unit, ["half"]) == {}
         assert people.known(unit).names == frozenset()
     with database.write(ada.n) as unit:
         assert remember(unit, ["whole"])[0].seq == 1
@@ -101,7 +101,7 @@ def test_writers_of_one_being_take_turns(database: Database) -> None:
         assert unit.mark("count") == "60"
         assert sorted(nodes.fetch(unit, range(100))) == list(range(1, 61))
         assert unit.vectors.counts() == {MODEL: 60}
-        assert postings.frequencies(unit, ["writer3"]) == {"writer3": 10}
+        assert nodes.word_frequencies(unit, ["writer3"]) == {"writer3": 10}
 
 
 def test_what_was_written_is_there_when_the_store_is_opened_again(

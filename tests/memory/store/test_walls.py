@@ -11,16 +11,7 @@ import numpy as np
 
 from clawkit.memory import people
 from clawkit.memory.records import Being, Cluster, Entry, HistoryMessage, MemorySource, Note, Scene
-from clawkit.memory.store import (
-    clusters,
-    entries,
-    ledger,
-    messages,
-    nodes,
-    notes,
-    postings,
-    reads,
-)
+from clawkit.memory.store import clusters, entries, ledger, messages, nodes, notes, reads
 from clawkit.store.database import Database, Unit
 from tests.memory.store.records import MODEL, NOW, being, place, remember, vectors
 
@@ -51,9 +42,9 @@ def _answers(unit: Unit) -> dict[str, Any]:
     """Everything that can be asked."""
     asked = vectors(1, 77)[0]
     return {
-        "scores": postings.find(unit, ASKED).scores.tolist(),
-        "all": postings.having_all(unit, ["boat", "winter"]).tolist(),
-        "frequencies": postings.frequencies(unit, WORDS),
+        "scores": nodes.by_words(unit, ASKED).scores.tolist(),
+        "all": nodes.having_all(unit, ["boat", "winter"]).tolist(),
+        "frequencies": nodes.word_frequencies(unit, WORDS),
         "nearest": unit.vectors.nearest(MODEL, asked, 10),
         "excluding": unit.vectors.nearest(MODEL, asked, 10, range(1, 15)),
         "cosines": unit.vectors.cosines(MODEL, asked, range(1, 40)),
@@ -64,7 +55,6 @@ def _answers(unit: Unit) -> dict[str, Any]:
         "hidden": nodes.hidden(unit).tolist(),
         "earlier": nodes.hidden(unit, NOW - 1).tolist(),
         "counts": nodes.counts(unit),
-        "places": nodes.places(unit, range(100)),
         "top": nodes.top(unit),
         "notes": [*notes.waiting(unit, "scene"), *notes.by_ids(unit, ["m", "n"])],
         "waiting": notes.count(unit, "note"),
@@ -149,7 +139,7 @@ def test_only_the_registry_and_the_drivers_hold_a_bare_connection() -> None:
     }
     registry = {"beings.py": {"beings", "calls"}, "jobs.py": {"jobs", "runs"}}
     drivers = {"database.py", "sqlite.py", "postgres.py", "postgres_vectors.py"}
-    repair = {"postgres_failures.py", "salvage.py", "backup.py"}  # of whole files, for no Being
+    repair = {"salvage.py", "backup.py"}  # of whole files, for no Being
     assert holders - drivers - repair == set(registry)
     for name, own in (*registry.items(), ("../tokens.py", {"tokens"})):
         tables = re.findall(r"\b(?:FROM|INTO|UPDATE)\s+([a-z]+)\b", (STORE / name).read_text())

@@ -19,7 +19,7 @@ from typing import Any
 
 from clawkit.errors import ClawError
 from clawkit.tools.parameters import alternatives, kind_of_schema, properties, resolved
-from clawkit.tools.schema.problems import either
+from clawkit.tools.schema.converter import either
 from clawkit.wire.jsonrpc import as_object
 
 _ASSIGNED = re.compile(r"(?P<name>[^-=:{\[][^=]*?)(?P<how>:?=)(?P<value>.*)", re.DOTALL)

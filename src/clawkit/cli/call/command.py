@@ -37,7 +37,7 @@ from clawkit.tools.parameters import (
     properties,
     takes,
 )
-from clawkit.tools.schema.problems import either
+from clawkit.tools.schema.converter import either
 from clawkit.wire.calls import INVALID, Workers
 from clawkit.wire.input_requests import InputRequest
 from clawkit.wire.jsonrpc import as_object

@@ -55,9 +55,9 @@ from clawkit.guard.passages import Passage, failure
 from clawkit.guard.strict_parser import parse
 from clawkit.system.addresses import is_loopback_host
 from clawkit.wire import jsonrpc
-from clawkit.wire.http.endpoint import HttpRefusal, while_admitted
+from clawkit.wire.http.endpoint import HttpRefusal, allowed_headers, as_refusal, while_admitted
 from clawkit.wire.http.page import ServerPage, origin_of, wants_page
-from clawkit.wire.http.request_checks import LOOPBACK, Origins, read_headers
+from clawkit.wire.http.request_checks import LOOPBACK, Origins
 from clawkit.wire.http.response import Receive, SendAsgi
 from clawkit.wire.http.uvicorn_server import HttpLimits, UvicornServer, listening
 from clawkit.wire.jsonrpc import Message
@@ -192,10 +192,7 @@ class ReverseProxyApp:
     async def __call__(self, scope: Any, receive: Receive, send: SendAsgi) -> None:
         reply = HttpReply(send)
         try:
-            headers = read_headers(scope["headers"])
-            reason = self._origins.refuse(headers)
-            if reason is not None:
-                raise HttpRefusal(403, reason)
+            headers = allowed_headers(scope, self._origins)
             request = HttpRequest(scope, receive)
             if not self._is_open(scope, headers):
                 await self._callers.login.admit(request)
@@ -207,13 +204,10 @@ class ReverseProxyApp:
             refused = partial(self._logins.refused, scope["path"], headers)
             incoming = Incoming(theirs, f"http {peer}", receive, reply, request, refused)
             await self._serve(scope, incoming)
-        except HttpRefusal as refused:
-            body = _error(InvalidRequestError(refused.message))
-            await reply.whole(refused.status, body, refused.headers)
-        except AccessError as error:
-            challenge = error.challenge.encode("latin-1", "replace")
-            fields = [(b"www-authenticate", challenge)] if challenge else []
-            await reply.whole(error.status, _error(InvalidRequestError(str(error))), fields)
+        except (HttpRefusal, AccessError) as error:
+            refusal = as_refusal(error)
+            body = _error(InvalidRequestError(refusal.message))
+            await reply.whole(refusal.status, body, refusal.headers)
         except ProtocolError as error:
             await reply.whole(400, _error(error))
         except ClawError as error:

@@ -28,7 +28,7 @@ from clawkit.memory.erasure.redaction import Person
 from clawkit.memory.patrol import centroids
 from clawkit.memory.recall.index_text import words_of_node
 from clawkit.memory.records import Being, Node, iso
-from clawkit.memory.store import clusters, ledger, nodes, postings, reads
+from clawkit.memory.store import clusters, ledger, nodes, reads
 from clawkit.memory.store.nodes import ERASED
 from clawkit.store.database import folded
 from clawkit.text.counts import counted
@@ -136,8 +136,8 @@ def _erase_nodes(unit: Unit, plan: ErasurePlan, now: float) -> dict[int, int | N
         moved[old.seq] = first + at
         drafts.append(msgspec.structs.replace(draft, seq=first + at, id=str(uuid4())))
     nodes.add(unit, [_repointed(draft, moved) for draft in drafts])
-    postings.add(unit, {draft.seq: words_of_node(draft) for draft in drafts})
-    postings.remove(unit, moved.keys())
+    nodes.index_words(unit, {draft.seq: words_of_node(draft) for draft in drafts})
+    nodes.remove_words(unit, moved.keys())
     unit.vectors.remove(list(moved))
     nodes.erase(unit, moved, now)
     return moved

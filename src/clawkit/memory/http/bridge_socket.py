@@ -18,8 +18,8 @@ from clawkit.memory.http.request_log import RequestTrace, TraceOutputs
 from clawkit.memory.tokens import Access
 from clawkit.system.rate_limiter import TokenBucket
 from clawkit.wire import jsonrpc
-from clawkit.wire.http.endpoint import HttpRefusal, as_refusal
-from clawkit.wire.http.request_checks import Origins, read_headers
+from clawkit.wire.http.endpoint import HttpRefusal, allowed_headers, as_refusal
+from clawkit.wire.http.request_checks import Origins
 from clawkit.wire.http.response import Receive, SendAsgi
 
 FRAMES_A_SECOND = 100.0
@@ -52,7 +52,9 @@ class BridgeEndpoint:
             exchange.access = access = await self._admit(scope)
             bridge = self._join(access, socket)
         except (HttpRefusal, AccessError, ProtocolError) as problem:
-            await _deny(socket, exchange, _refusal(problem))
+            malformed = isinstance(problem, ProtocolError)
+            refusal = HttpRefusal(400, str(problem)) if malformed else as_refusal(problem)
+            await _deny(socket, exchange, refusal)
             exchange.end(self._record)
             return
         exchange.status = _SWITCHED
@@ -65,10 +67,7 @@ class BridgeEndpoint:
             exchange.end(self._record)
 
     async def _admit(self, scope: Any) -> Access:
-        headers = read_headers(scope["headers"])
-        reason = self._origins.refuse(headers)
-        if reason is not None:
-            raise HttpRefusal(403, reason)
+        headers = allowed_headers(scope, self._origins)
         access = await self._gate.admit(scope, headers)
         if not access.caller.may_write:
             raise tokens.forbidden("A read-only token may not connect a bridge", "full")
@@ -103,14 +102,6 @@ class BridgeEndpoint:
         path = socket.scope["path"]
         problem = await self._gate.until_bad(bearer(socket.headers), access.being.id, path)
         await _close(socket, str(problem))
-
-
-def _refusal(problem: HttpRefusal | AccessError | ProtocolError) -> HttpRefusal:
-    if isinstance(problem, HttpRefusal):
-        return problem
-    return (
-        as_refusal(problem) if isinstance(problem, AccessError) else HttpRefusal(400, str(problem))
-    )
 
 
 async def _say(socket: WebSocket, text: str) -> None:

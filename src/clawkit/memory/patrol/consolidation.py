@@ -25,7 +25,7 @@ from clawkit.memory.patrol.replacement import end, merge, merged_scene
 from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.patrol.vectors import Embed, ahead
 from clawkit.memory.records import Node
-from clawkit.memory.store import ledger, nodes, postings
+from clawkit.memory.store import ledger, nodes
 from clawkit.memory.store.ledger import set_nodes
 from clawkit.store.database import Unit
 from clawkit.text.calendar.named_days import day_of, resolved
@@ -71,7 +71,7 @@ def merge_repeated(unit: Unit, run: PatrolContext) -> int:
 
 def _same(unit: Unit, new: Sequence[Node]) -> list[tuple[Node, list[Node]]]:
     """Each new memory with its older duplicates; each memory is there once."""
-    frequencies = postings.frequencies(
+    frequencies = nodes.word_frequencies(
         unit, sorted({word for node in new for word in terms(node.scene.action)})
     )
     groups: dict[object, list[Node]] = defaultdict(list)
@@ -117,7 +117,7 @@ def _was_otherwise(unit: Unit, old: Node, new: Node) -> bool:
     """Whether nearly the same was told between them: then the new one is news, not a repetition."""
     words = terms(new.scene.action)
     first = old.seq + 1
-    scores = postings.find(unit, dict.fromkeys(words, 1.0)).scores[first : new.seq]
+    scores = nodes.by_words(unit, dict.fromkeys(words, 1.0)).scores[first : new.seq]
     best = (-scores).argsort(kind="stable")[:_MOST_BETWEEN] + first
     for node in nodes.fetch(unit, best.tolist()).values():
         other = terms(node.scene.action)

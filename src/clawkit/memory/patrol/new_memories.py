@@ -22,7 +22,7 @@ from clawkit.memory.patrol.transcript import without_recall
 from clawkit.memory.patrol.vectors import ahead, texts_of, vectors_of
 from clawkit.memory.recall.index_text import words_of_node
 from clawkit.memory.records import USER, Change, MemorySource, Node, Note, Scene
-from clawkit.memory.store import ledger, nodes, notes, postings, reads
+from clawkit.memory.store import ledger, nodes, notes, reads
 from clawkit.store.database import Unit, keepable
 from clawkit.text.counts import counted
 from clawkit.text.tokenizer import folded, folded_words, terms
@@ -45,7 +45,7 @@ class KnownScenes:
         self._told: dict[str, frozenset[int]] = {}
         self._same = nodes.same_words(unit, scenes)
         words = {word for scene in scenes for word in terms(scene.action)}
-        self._frequencies = postings.frequencies(unit, sorted(words))
+        self._frequencies = nodes.word_frequencies(unit, sorted(words))
 
     def find(self, scene: Scene, source: MemorySource) -> Node | None:
         """The current memory that says this already; a phrase of talk is never news."""
@@ -97,7 +97,7 @@ def sharing_rarest_words(
     rarest = sorted(words, key=lambda word: (frequencies[word], word))[:_RAREST]
     if frequencies[rarest[0]] > _TOO_FREQUENT:
         return []
-    seqs = [int(seq) for seq in postings.having_all(unit, rarest) if before is None or seq < before]
+    seqs = [int(seq) for seq in nodes.having_all(unit, rarest) if before is None or seq < before]
     found = nodes.fetch(unit, seqs[-_MOST_COMPARED:])
     return [found[seq] for seq in sorted(found)]
 
@@ -169,7 +169,7 @@ def keep(
             cluster = roots[name]
         kept.append(msgspec.structs.replace(one, seq=first + at, cluster=cluster))
     nodes.add(unit, kept)
-    postings.add(unit, {node.seq: words_of_node(node) for node in kept})
+    nodes.index_words(unit, {node.seq: words_of_node(node) for node in kept})
     if embed is not None and vectors is not None:
         unit.vectors.put(embed.model, [node.seq for node in kept], vectors)
         centroids.recompute(unit, {node.cluster for node in kept}, embed.model)

@@ -43,7 +43,7 @@ from clawkit.memory.recall.signals import (
     parse_question,
 )
 from clawkit.memory.records import Node
-from clawkit.memory.store import nodes, postings
+from clawkit.memory.store import nodes
 from clawkit.text.cues import is_question
 from clawkit.text.tokenizer import folded_words, telling_words
 
@@ -243,9 +243,9 @@ def gather(
     """Ask both indexes, and look up everybody who may be the answer."""
     question = parse_question(query, now, asker, people.known(unit))
     hidden = {*map(int, nodes.hidden(unit, as_of, past=question.is_about_past)), *exclude}
-    top = postings.top(unit)
+    top = nodes.top(unit)
     vector = _vector(unit, embedder, question.text_to_embed, top)
-    asking = postings.having_any(unit, [ASKING]) if only_telling else []
+    asking = nodes.having_any(unit, [ASKING]) if only_telling else []
     look_up = partial(_look_up, unit, question, embedder, vector, mode, hidden)
     found = look_up(asking, top)
     return look_up([], top) if asking and found.is_dialogue else found
@@ -262,7 +262,7 @@ def _look_up(
     top: int,
 ) -> Gathered:
     hidden = {*known_no_more, *asking}
-    matches = postings.find(unit, question.terms, asking)
+    matches = nodes.by_words(unit, question.terms, asking)
     words = _allowed(unit, matches.scores, question, mode, hidden)
     seqs = set(_best(words, _BY_WORDS)) | _on_days(unit, question, len(words), hidden)
     near: dict[int, float] = {}
@@ -298,7 +298,7 @@ def _allowed(
     """The scores of those who are known and have all words where all are asked for."""
     if mode == "and":
         kept = np.zeros(len(words), bool)
-        kept[postings.having_all(unit, list(question.content))] = True
+        kept[nodes.having_all(unit, list(question.content))] = True
         words = np.where(kept, words, np.float32(0.0))
     if hidden:
         words[[seq for seq in hidden if seq < len(words)]] = 0.0
@@ -322,7 +322,7 @@ def _on_days(unit: Unit, question: RecallQuestion, top: int, hidden: set[int]) -
     ]
     if not days:
         return set()
-    found = postings.having_any(unit, day_terms(days))
+    found = nodes.having_any(unit, day_terms(days))
     there = [int(seq) for seq in found if seq not in hidden and seq < top]
     return set(there[-_BY_DAYS:])
 

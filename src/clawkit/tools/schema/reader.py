@@ -34,9 +34,8 @@ from clawkit.tools.schema.constraints import (
     is_pydantics,
     read_notes,
 )
-from clawkit.tools.schema.converter import Converter, boxed, make_cast, shape, unboxed
+from clawkit.tools.schema.converter import Converter, Misfit, boxed, make_cast, shape, unboxed
 from clawkit.tools.schema.definitions import Definitions, Schema
-from clawkit.tools.schema.problems import Misfit
 from clawkit.tools.schema.records import RecordClass, read_record
 from clawkit.tools.schema.standins import (
     StandIn,

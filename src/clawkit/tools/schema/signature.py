@@ -14,10 +14,16 @@ from msgspec.structs import asdict
 from clawkit.errors import InvalidArgumentsError, SchemaError
 from clawkit.tools.results import to_json
 from clawkit.tools.schema.annotations import UNIONS, AnnotationScope, is_optional, scope_of
-from clawkit.tools.schema.converter import Cast, Converter, make_cast
+from clawkit.tools.schema.converter import (
+    Cast,
+    Converter,
+    Misfit,
+    kind_of,
+    make_cast,
+    unknown_argument,
+)
 from clawkit.tools.schema.definitions import Definitions, Schema, without_null
 from clawkit.tools.schema.docstrings import Docstring, read_docstring
-from clawkit.tools.schema.problems import Misfit, kind_of, unknown_argument
 from clawkit.tools.schema.reader import AnnotationReader, TypeForms, converter_for
 from clawkit.tools.schema.records import shown_or_made
 

@@ -15,16 +15,18 @@ from typing import Annotated, Any, cast, get_args, get_origin
 
 import msgspec
 
-from clawkit.tools.schema.converter import boxed, shape, unboxed
-from clawkit.tools.schema.definitions import Definitions, Schema
-from clawkit.tools.schema.problems import (
+from clawkit.tools.schema.converter import (
     Misfit,
+    boxed,
     expectation,
     kind_of,
     not_among,
     one_line,
+    shape,
+    unboxed,
     wrong_kind,
 )
+from clawkit.tools.schema.definitions import Definitions, Schema
 
 _PYDANTIC_WORDS = [
     (r"^Value error, ", ""),

@@ -147,11 +147,22 @@ class HttpRefusal(Exception):
         self.headers = list(headers)
 
 
-def as_refusal(error: AccessError) -> HttpRefusal:
+def as_refusal(error: HttpRefusal | AccessError) -> HttpRefusal:
     """How somebody who may not call is answered."""
+    if isinstance(error, HttpRefusal):
+        return error
     challenge = error.challenge.encode("latin-1", "replace")
     headers = [(b"www-authenticate", challenge)] if challenge else []
     return HttpRefusal(error.status, str(error), *headers)
+
+
+def allowed_headers(scope: Any, origins: Origins) -> dict[str, str]:
+    """The headers of a request; raises HttpRefusal if they name another host or origin."""
+    headers = read_headers(scope["headers"])
+    reason = origins.refuse(headers)
+    if reason is not None:
+        raise HttpRefusal(403, reason)
+    return headers
 
 
 App = Starlette
@@ -259,10 +270,7 @@ class Endpoint:
     async def __call__(self, scope: Any, receive: Receive, send: SendAsgi) -> None:
         message: Message | None = None
         try:
-            headers = read_headers(scope["headers"])
-            reason = self._origins.refuse(headers)
-            if reason is not None:
-                raise HttpRefusal(403, reason)
+            headers = allowed_headers(scope, self._origins)
             if self._admit is not None:
                 await self._admit(HttpRequest(scope, receive))
             if scope["method"] == "POST":
@@ -277,9 +285,7 @@ class Endpoint:
                 await self._delete(scope, headers, send)
             else:
                 raise HttpRefusal(405, "Method not allowed", (b"allow", b"GET, POST, DELETE"))
-        except HttpRefusal as refusal:
-            await self._refuse(send, message, refusal)
-        except AccessError as error:
+        except (HttpRefusal, AccessError) as error:
             await self._refuse(send, message, as_refusal(error))
         except asyncio.CancelledError:
             await self._refuse(send, message, HttpRefusal(503, "The server is shutting down"))

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from clawkit.memory.store import nodes, postings
+from clawkit.memory.store import nodes
 from clawkit.store.database import Database
 from tests.memory.store.records import being, remember
 
@@ -37,19 +37,19 @@ def test_scores_are_bm25_of_this_being(database: Database) -> None:
         remember(unit, ACTIONS[:2])
         remember(unit, ACTIONS[2:])
     with database.read(ada.n) as unit:
-        assert postings.find(unit, words).scores == pytest.approx(_bm25(ACTIONS, words), rel=1e-5)
-        assert postings.find(unit, {}).scores.tolist() == [0.0] * 5
+        assert nodes.by_words(unit, words).scores == pytest.approx(_bm25(ACTIONS, words), rel=1e-5)
+        assert nodes.by_words(unit, {}).scores.tolist() == [0.0] * 5
 
 
 def test_all_words_means_every_one_of_them(database: Database) -> None:
     ada = being(database)
     with database.write(ada.n) as unit:
         remember(unit, ACTIONS)
-        assert postings.having_all(unit, ["boat"]).tolist() == [1, 3]
-        assert postings.having_all(unit, ["boat", "red"]).tolist() == [1]
-        assert postings.having_all(unit, ["boat", "unknown"]).tolist() == []
-        assert postings.having_all(unit, []).tolist() == []
-        assert postings.frequencies(unit, ["boat", "red", "unknown"]) == {"boat": 2, "red": 2}
+        assert nodes.having_all(unit, ["boat"]).tolist() == [1, 3]
+        assert nodes.having_all(unit, ["boat", "red"]).tolist() == [1]
+        assert nodes.having_all(unit, ["boat", "unknown"]).tolist() == []
+        assert nodes.having_all(unit, []).tolist() == []
+        assert nodes.word_frequencies(unit, ["boat", "red", "unknown"]) == {"boat": 2, "red": 2}
 
 
 def test_blocks_that_are_full_go_on_in_the_next(database: Database) -> None:
@@ -58,13 +58,16 @@ def test_blocks_that_are_full_go_on_in_the_next(database: Database) -> None:
         for start in range(0, 1600, 400):
             remember(unit, [f"common only{start + at}" for at in range(400)])
     with database.read(ada.n) as unit:
-        assert postings.having_all(unit, ["common"]).tolist() == list(range(1, 1601))
-        assert postings.frequencies(unit, ["common", "only1599"]) == {"common": 1600, "only1599": 1}
-        assert np.argmax(postings.find(unit, {"common": 1.0, "only777": 1.0}).scores) == 778
+        assert nodes.having_all(unit, ["common"]).tolist() == list(range(1, 1601))
+        assert nodes.word_frequencies(unit, ["common", "only1599"]) == {
+            "common": 1600,
+            "only1599": 1,
+        }
+        assert np.argmax(nodes.by_words(unit, {"common": 1.0, "only777": 1.0}).scores) == 778
 
 
 def test_a_store_without_nodes_has_no_scores(database: Database) -> None:
     ada = being(database)
     with database.read(ada.n) as unit:
         assert nodes.top(unit) == 0
-        assert postings.find(unit, {"word": 1.0}).scores.tolist() == [0.0]
+        assert nodes.by_words(unit, {"word": 1.0}).scores.tolist() == [0.0]
