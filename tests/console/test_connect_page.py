@@ -138,18 +138,19 @@ def test_a_hostile_name_of_a_server_is_inert(
 def test_hostile_names_of_tokens_and_people_are_inert(
     visitor: Visitor, console: RunningConsole
 ) -> None:
-    claw("being", "create", "<i>team", code=0)
+    claw("being", "create", "team", code=0)
     with opened(MemoryPlace()) as store:
-        being = next(one for one in store.every() if one.name == "<i>team")
-        tokens.issue(store, being, label=HOSTILE, person=f"{HOSTILE}\x1b[2J{'y' * 5000}"[:200])
+        being = next(one for one in store.every() if one.name == "team")
+        tokens.issue(store, being, label="<b>phone", person="<b>Ben" + "y" * 150)
     page = visitor.open(console.link, "connect")
     row = page.get_by_role("table", name="Tokens that count").locator("tbody tr")
-    for text in ("<i>team", r"<b>fi\u202eles", r"\x1b[2J"):
+    for text in ("team", "<b>phone", "<b>Benyyy"):
         expect(row).to_contain_text(text)
     row.get_by_role("button", name="Revoke").click()
-    expect(page.get_by_role("dialog")).to_contain_text(r"“<b>fi\u202eles” opens its Being")
-    assert page.locator("main :is(b, i)").count() == 0
-    assert not any(letter in page.inner_text("body") for letter in "\u202e\x1b")
+    expect(page.get_by_role("dialog")).to_contain_text("“<b>phone” opens its Being")
+    assert page.locator("main b").count() == 0
+    wide = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0
 
 
 def test_a_file_that_cannot_be_read_is_told_once(
