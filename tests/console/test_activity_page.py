@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from clawkit.guard.audit.log import AuditLog
 from clawkit.guard.audit.record import AuditRecord
-from clawkit.guard.locations import audit_directory
+from clawkit.guard.locations import audit_directory, policy_file
 from tests.console.big_log import write_big_log
 from tests.console.browser import RunningConsole, Visitor, visiting
 from tests.guard.guarded_server import Guarded, guarded
@@ -173,11 +173,11 @@ def test_on_a_phone_rows_are_cards_and_no_label_is_cut_off(
         assert page.locator(".scroll").evaluate_all(wide) == 0
         row = page.get_by_role("table", name="Calls, newest first").get_by_role("row").last
         expect(row.get_by_role("cell").first).to_contain_text("read_file")
-        with_, wide_row = row.locator("td.preview").bounding_box(), row.bounding_box()
-        assert with_ is not None
-        assert wide_row is not None
-        assert with_["width"] == wide_row["width"]
-        assert with_["height"] > 60  # what is long stands on several lines
+        boxes = """(row) => [row, row.querySelector("td.preview")]
+            .map((one) => [one.clientWidth, one.clientHeight])"""
+        (row_width, _), (width, height) = row.evaluate(boxes)
+        assert width == row_width
+        assert height > 60  # what is long stands on several lines
         for link in page.locator("#pages a").all():
             expect(link).to_be_in_viewport(ratio=1)
         cut = """(all) => all.filter((one) => {
@@ -185,6 +185,48 @@ def test_on_a_phone_rows_are_cards_and_no_label_is_cut_off(
             return box.x < 0 || box.x + box.width > frame.width;
         }).map((one) => one.textContent)"""
         assert page.locator(".chart text").evaluate_all(cut) == []
+
+
+@pytest.mark.parametrize("width", [390, 1280, 1440, 1900])
+def test_names_are_not_broken_and_charts_are_as_legible_as_the_rest(
+    browser: Browser, console: RunningConsole, tmp_path: Path, width: int
+) -> None:
+    policy = POLICY.replace("deleted", "deleted without a good reason for it")
+    with guarded(tmp_path, policy, "--name", "greenhouse") as guard:
+        guard.initialize()
+        for number, name in enumerate(("list_folders", "send_message", "delete_file")):
+            guard.tool(name, number, path="/work/a")
+        with visiting(browser, viewport={"width": width, "height": 900}) as visitor:
+            page = visitor.open(console.link, "activity")
+            broken = """(all) => all.filter((one) => {
+                const range = document.createRange();
+                range.selectNodeContents(one);
+                return one.firstChild && range.getClientRects().length > 1;
+            }).map((one) => one.textContent)"""
+            tables = page.locator("[aria-label='Calls, newest first'], [aria-label=Tools]")
+            names = tables.locator("td.name :is(button, span), td.name:not(:has(*))")
+            assert names.count() >= 6
+            assert names.evaluate_all(broken) == []
+            sizes = page.locator(".chart:visible").evaluate_all(
+                "(all) => all.map((one) => 12 * one.getScreenCTM().a)"
+            )
+            assert len(sizes) == 3
+            assert min(sizes) > 10, sizes
+            reason = page.locator("figure", has_text="Why calls were blocked").locator("td").first
+            expect(reason).to_have_text("rule 1: Nothing is deleted without a good reason for it")
+
+
+def test_a_rule_that_is_looked_at_is_marked_among_the_others(page: Page, visitor: Visitor) -> None:
+    policy_file().parent.mkdir(parents=True)
+    policy_file().write_text(POLICY)
+    page.locator("tbody").get_by_role("button", name="delete_file").first.click()
+    page.get_by_role("dialog").get_by_role("button", name="Look at rule 1").click()
+    visitor.ready("policy")
+    rule = page.get_by_label("Rule 1", exact=True)
+    expect(rule).to_be_focused()
+    marked = "(one) => getComputedStyle(one).outlineStyle"
+    assert rule.evaluate(marked) == "solid"
+    assert page.get_by_label("Rule 2", exact=True).evaluate(marked) == "none"
 
 
 def test_the_state_of_the_hash_chain_is_shown(page: Page, visitor: Visitor) -> None:

@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 from clawkit.assistant.memory.place import MemoryPlace, opened
 from clawkit.guard.locations import policy_file
 from clawkit.login import grants, people
+from clawkit.memory import tokens
 from clawkit.settings import settings
 from tests.claw import claw
 from tests.console.browser import RunningConsole, Visitor
@@ -134,6 +135,24 @@ def test_a_hostile_name_of_a_server_is_inert(
     assert card.locator("b").count() == 0
 
 
+def test_hostile_names_of_tokens_and_people_are_inert(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    claw("being", "create", "team", code=0)
+    with opened(MemoryPlace()) as store:
+        being = next(one for one in store.every() if one.name == "team")
+        tokens.issue(store, being, label="<b>phone", person="<b>Ben" + "y" * 150)
+    page = visitor.open(console.link, "connect")
+    row = page.get_by_role("table", name="Tokens that count").locator("tbody tr")
+    for text in ("team", "<b>phone", "<b>Benyyy"):
+        expect(row).to_contain_text(text)
+    row.get_by_role("button", name="Revoke").click()
+    expect(page.get_by_role("dialog")).to_contain_text("“<b>phone” opens its Being")
+    assert page.locator("main b").count() == 0
+    wide = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0
+
+
 def test_a_file_that_cannot_be_read_is_told_once(
     cursor: Path, visitor: Visitor, console: RunningConsole
 ) -> None:
@@ -162,6 +181,10 @@ def test_a_memory_is_shared_and_what_to_paste_is_shown_once(
     config = json.loads(handed.locator("pre").nth(1).inner_text())
     entry = config["mcpServers"]["team"]
     assert entry["headers"] == {"Authorization": f"Bearer {secret}"}
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    handed.get_by_role("button", name="Copy for Their client").click()
+    expect(page.locator(".toast")).to_contain_text("Copied")
+    assert json.loads(page.evaluate("() => navigator.clipboard.readText()")) == config
     handed.get_by_role("button", name="I have it").click()
     row = page.locator("tbody tr")
     expect(row).to_contain_text("Ben (Cursor)")

@@ -132,6 +132,25 @@ def test_what_cannot_be_used_is_not_saved(page: Page) -> None:
     assert policy_file().read_text() == POLICY
 
 
+def test_a_mistake_in_a_long_policy_is_shown_where_it_is(page: Page) -> None:
+    above = "# so that the mistake is far below\n" * 120
+    edit(page, f"{above}{POLICY}[[rule\n{above}")
+    page.get_by_role("button", name="Replay over the log").click()
+    line = (above + POLICY).count("\n") + 1
+    expect(page.get_by_role("alert")).to_contain_text(f"line {line}: not TOML")
+    page.get_by_role("button", name=f"Go to line {line}").press("Enter")
+    area = page.get_by_label("Policy as TOML")
+    expect(area).to_be_focused()
+    assert page.evaluate("() => getSelection().toString()") == "[[rule"
+    shown = """(area) => {
+        const tall = parseFloat(getComputedStyle(area).lineHeight);
+        const line = area.value.slice(0, area.selectionStart).split("\\n").length;
+        const below = line * tall - area.scrollTop;
+        return below > 0 && below < area.clientHeight;
+    }"""
+    assert area.evaluate(shown)
+
+
 MINE, THEIRS = f"{POLICY}# mine\n", f"{POLICY}# from elsewhere\n"
 
 
@@ -229,7 +248,7 @@ def test_a_replay_tells_what_the_edit_changes_apart_from_what_was_decided_before
     edit(page, now.replace('tool = "never_called"', 'tool = "read_file"\nargs.path = "/work/a"'))
     page.get_by_role("button", name="Replay over the log").click()
     expect(page.get_by_text(", 1 change.")).to_be_visible()
-    expect(page.get_by_text("1 call was decided otherwise then")).to_be_visible()
+    expect(page.get_by_text("1 call was decided otherwise when made")).to_be_visible()
 
 
 def test_a_call_that_was_tried_is_there_again(visitor: Visitor, page: Page) -> None:

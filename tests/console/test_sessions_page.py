@@ -75,6 +75,36 @@ def test_a_session_is_shown_with_its_picture_steps_tokens_and_cost(
     expect(page.locator(".turn-end")).to_contain_text("local/gpt-test")
 
 
+def test_hostile_text_is_inert_in_every_field(
+    claw_home: Path, tmp_path: Path, visitor: Visitor, console: RunningConsole
+) -> None:
+    """In a session's name and title, a model's, a tool's call and result, a file and an answer."""
+    file = tmp_path / "<b>gnp\u202e.txt"
+    file.write_text(HOSTILE)
+    calls = Reply(Call("mcp__dice__dice", {"sides": HOSTILE}), Call("<b>\u202e", {HOSTILE: 1}))
+    with scripted_openai([calls, Reply(Say(HOSTILE + "x" * 50_000), model=HOSTILE)]) as server:
+        configured(claw_home, server.url)
+        claw("ask", f"<b>{HOSTILE}", "--file", file, "--session", "<b>\u202ekey", code=0)
+    page = opened_page(visitor, console)
+    page.get_by_role("button", name="<b>").click()
+    visitor.ready("sessions")
+    page.locator("main details").evaluate_all("(all) => all.forEach((one) => (one.open = true))")
+    expect(page.locator(".step").first).to_contain_text(INERT.removesuffix(r"\x1b[31m"))
+    expect(page.locator(".written")).to_contain_text(INERT)
+    expect(page.locator(".session-head")).to_contain_text(r"<b>\u202ekey")
+    expect(page.locator(".attached")).to_contain_text("_b_gnp.txt, text/plain")
+    visitor.go("sessions", "?contains=%3Cb%3E")
+    expect(page.locator("tbody tr")).to_contain_text(r"<b>\u202ekey")
+    for query in ("?contains=%3Cb%3E", "?key=%3Cb%3E%E2%80%AEkey"):
+        visitor.go("sessions", query)
+        shown = page.locator("main").inner_text()
+        assert not any(letter in shown for letter in "\u202e\x1b")
+        assert page.locator("main :is(b, script, img)").count() == 0
+        wide = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0
+    assert page.evaluate("() => window.pwned") is None
+
+
 def test_sounds_are_played_and_other_files_are_saved_and_opened_by_nothing(
     claw_home: Path, tmp_path: Path, visitor: Visitor, console: RunningConsole
 ) -> None:

@@ -46,7 +46,8 @@ _TOLD = 3
 _LONGEST = 100
 _SHORT = 8
 _OWN = ("local", "")
-_USUAL_REASONS = ("taken back", "its scene was replaced")
+_USUAL_REASONS = ("taken back", "its scene was replaced", "replaced by what is so now")
+_SAID_BY_IT = "a newer memory says: "  # which stands beside it
 _BY = {"patrol": "while tidying up", "import": "by an import"}
 
 
@@ -101,11 +102,12 @@ class MemoryHistory:
         olds = [one for one in entry.changes if _after(one, "ended") is not None]
         new = _made(entry.changes) or [n for one in olds if (n := _after(one, "successor"))]
         how = "replaced" if entry.kind == "superseded" else entry.kind
-        return f"{how}: {self._quoted(_seqs(olds))} → {self._quoted(new[:1])}"
+        why = _reason(entry) if entry.kind == "superseded" else ""
+        return f"{how}: {self._quoted(_seqs(olds))} → {self._quoted(new[:1])}{why}"
 
     def _taken_back(self, entry: LedgerEntry) -> str:
-        why = "" if entry.why in _USUAL_REASONS else f" ({visible(entry.why)})"
-        return f"{self._several('taken back', 'taken back', _seqs(entry.changes))}{why}"
+        said = self._several("taken back", "taken back", _seqs(entry.changes))
+        return f"{said}{_reason(entry)}"
 
     def _pinned(self, entry: LedgerEntry) -> str:
         on = any(_after(one, "pinned") for one in entry.changes)
@@ -196,6 +198,12 @@ class MemoryHistory:
 
     def _named(self, numbers: Iterable[str]) -> str:
         return ", ".join(f"'{visible(self._topics.get(n, '?'))}'" for n in numbers)
+
+
+def _reason(entry: LedgerEntry) -> str:
+    """Why somebody did it, if they said so."""
+    usual = entry.why in _USUAL_REASONS or entry.why.startswith(_SAID_BY_IT)
+    return "" if usual or not entry.why else f" ({visible(entry.why)})"
 
 
 def _after(change: Change, column: str) -> Any:

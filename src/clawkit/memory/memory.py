@@ -300,7 +300,12 @@ class Memory:
             return replacement.retract(unit, old, now=self.now, token=caller.token, why=why)
 
     def supersede(
-        self, node_id: str, scene: Scene, caller: Caller, secret_filter: SecretFilter | None = None
+        self,
+        node_id: str,
+        scene: Scene,
+        caller: Caller,
+        secret_filter: SecretFilter | None = None,
+        why: str = "",
     ) -> Node:
         """Say what is so now in place of a memory that no longer holds."""
         scene = (secret_filter or self.secret_filter()).scene(validation.scene("scene", scene))
@@ -308,11 +313,16 @@ class Memory:
         with self._limited.write(self.being.n) as unit:
             old = intake.one(unit, validation.identifier("node_id", node_id))
             return replacement.supersede(
-                unit, old, scene, now=self.now, token=caller.token, embed=embed
+                unit, old, scene, now=self.now, token=caller.token, why=why, embed=embed
             )
 
     def restate(
-        self, node: Node, text: str, caller: Caller, secret_filter: SecretFilter | None = None
+        self,
+        node: Node,
+        text: str,
+        caller: Caller,
+        secret_filter: SecretFilter | None = None,
+        why: str = "",
     ) -> Node:
         """Say in other words what is so now, from today on, in place of a memory.
 
@@ -326,7 +336,7 @@ class Memory:
             if name.casefold() in new or name.casefold() not in old
         )
         scene = msgspec.structs.replace(node.scene, action=text, actors=actors, when=days)
-        return self.supersede(node.id, scene, caller, secret_filter)
+        return self.supersede(node.id, scene, caller, secret_filter, why)
 
     @property
     def _today(self) -> date:

@@ -82,11 +82,12 @@ class NodeParameters(Struct, frozen=True):
 
 
 class RestateBody(Struct, frozen=True):
-    """What is so now in place of a memory."""
+    """What is so now in place of a memory, and why."""
 
     being: str
     id: str
     text: str
+    why: str = ""
 
 
 class ForgetBody(Struct, frozen=True):
@@ -339,7 +340,7 @@ def _restate(memories: OpenedMemories, given: RestateBody) -> object:
     with memories.unit(given.being) as unit:
         old = node_called(unit, given.id)
     secret_filter = memory.secret_filter()
-    new = memory.restate(old, given.text, _YOU, secret_filter)
+    new = memory.restate(old, given.text, _YOU, secret_filter, given.why)
     return {"node": new, "removed": secret_filter.said(), "entry": memory.ledger(1)[0].n}
 
 

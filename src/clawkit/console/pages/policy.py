@@ -164,6 +164,13 @@ class ReplayReport(Struct, frozen=True):
     issues: tuple[Issue, ...]
 
 
+class UnusablePolicy(Struct, frozen=True):
+    """What is wrong with an edited policy, and the line to blame; 0 where none is."""
+
+    problem: str
+    line: int
+
+
 class TwoTexts(Struct, frozen=True):
     """A text, and another one in its place."""
 
@@ -278,9 +285,12 @@ class PolicyDesk:
             tool=found.call.tool,
         )
 
-    def replayed(self, given: PolicyText) -> ReplayReport:
+    def replayed(self, given: PolicyText) -> ReplayReport | UnusablePolicy:
         policy_of = self._policy_of(given.text)
-        policy_of("")  # what cannot be used is said without a log, too
+        try:
+            policy_of("")  # what cannot be used is said without a log, too
+        except PolicyError as error:
+            return UnusablePolicy(error.reason, error.line)
         with self._counting:
             calls, _ = self._calls()
         otherwise = 0

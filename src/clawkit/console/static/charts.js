@@ -2,7 +2,8 @@
 
 import { clipped, counted, element, svg, table } from "./dom.js";
 
-const WIDTH = 480;
+/** The width that a drawing has where it is shown, so that its letters are as large as all others. */
+const drawnWidth = () => (matchMedia("(max-width: 46rem)").matches ? 320 : 480);
 const LEFT = 60;
 const BOTTOM = 20;
 
@@ -31,10 +32,10 @@ function evenTop(count) {
 }
 
 function frame(height, top, label, ariaLabel, format) {
-  const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": ariaLabel });
+  const drawing = svg("svg", { class: "chart", viewBox: `0 0 ${drawnWidth()} ${height}`, role: "img", "aria-label": ariaLabel });
   for (const share of [0, 0.5, 1]) {
     const y = 8 + (1 - share) * (height - BOTTOM - 8);
-    drawing.append(svg("line", { class: "grid", x1: LEFT, x2: WIDTH, y1: y, y2: y }));
+    drawing.append(svg("line", { class: "grid", x1: LEFT, x2: drawnWidth(), y1: y, y2: y }));
     drawing.append(svg("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end" }, format(top * share)));
   }
   return drawing;
@@ -42,7 +43,7 @@ function frame(height, top, label, ariaLabel, format) {
 
 function ends(drawing, height, first, last) {
   drawing.append(svg("text", { x: LEFT, y: height - 4 }, first));
-  drawing.append(svg("text", { x: WIDTH, y: height - 4, "text-anchor": "end" }, last));
+  drawing.append(svg("text", { x: drawnWidth(), y: height - 4, "text-anchor": "end" }, last));
 }
 
 /** The name of a moment on an axis of which each step has so many seconds. */
@@ -68,7 +69,7 @@ export function timeChart({ title, bars, valueName = "calls", partName = "blocke
   const about = `${title}: ${counted(total, valueName.replace(/s$/, ""), valueName)} in ${bars.length} steps; the table below has them all`;
   const drawing = frame(height, top, title, about, (value) => short(value));
   const room = height - BOTTOM - 8;
-  const width = (WIDTH - LEFT) / Math.max(1, bars.length);
+  const width = (drawnWidth() - LEFT) / Math.max(1, bars.length);
   bars.forEach((bar, at) => {
     const one = svg("g", {}, svg("title", {}, `${bar.label}: ${bar.value} ${valueName}, ${bar.part || 0} ${partName}`));
     const tall = (bar.value / top) * room;
@@ -95,7 +96,7 @@ export function lineChart({ title, points, lines, format = String, height = 170 
   const top = niceTop(Math.max(0, ...values));
   const drawing = frame(height, top, title, `${title}; the table below has the numbers`, format);
   const room = height - BOTTOM - 8;
-  const place = (at) => LEFT + ((at + 0.5) * (WIDTH - LEFT)) / Math.max(1, points.length);
+  const place = (at) => LEFT + ((at + 0.5) * (drawnWidth() - LEFT)) / Math.max(1, points.length);
   lines.forEach(([key, name], number) => {
     const isKnown = (at) => (points[at]?.[key] ?? null) !== null;
     const known = points.map((point, at) => [place(at), point[key], at]).filter(([, , at]) => isKnown(at));
@@ -116,13 +117,13 @@ export function laneChart({ title, lanes, labels, columns, onOpen }) {
   const tall = 26;
   const left = 110;
   const height = lanes.length * tall + BOTTOM;
-  const drawing = svg("svg", { class: "chart lanes", viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": `${title}; the table below has the numbers` });
+  const drawing = svg("svg", { class: "chart lanes", viewBox: `0 0 ${drawnWidth()} ${height}`, role: "img", "aria-label": `${title}; the table below has the numbers` });
   const most = Math.max(1, ...lanes.flatMap((lane) => lane.counts.map(([calls]) => calls)));
-  const width = (WIDTH - left) / Math.max(1, labels.length);
+  const width = (drawnWidth() - left) / Math.max(1, labels.length);
   lanes.forEach((lane, row) => {
     const y = row * tall;
     drawing.append(svg("text", { x: left - 8, y: y + 17, "text-anchor": "end" }, lane.name.length > 18 ? `${lane.name.slice(0, 17)}…` : lane.name, svg("title", {}, lane.name)));
-    drawing.append(svg("line", { class: "grid", x1: left, x2: WIDTH, y1: y + tall - 4, y2: y + tall - 4 }));
+    drawing.append(svg("line", { class: "grid", x1: left, x2: drawnWidth(), y1: y + tall - 4, y2: y + tall - 4 }));
     lane.counts.forEach(([calls, blocked], at) => {
       if (!calls) return;
       const size = 4 + 16 * Math.sqrt(calls / most);
@@ -136,14 +137,14 @@ export function laneChart({ title, lanes, labels, columns, onOpen }) {
   });
   if (labels.length) {
     drawing.append(svg("text", { x: left, y: height - 4 }, labels[0]));
-    drawing.append(svg("text", { x: WIDTH, y: height - 4, "text-anchor": "end" }, labels.length > 1 ? labels[labels.length - 1] : ""));
+    drawing.append(svg("text", { x: drawnWidth(), y: height - 4, "text-anchor": "end" }, labels.length > 1 ? labels[labels.length - 1] : ""));
   }
   const legend = [element("span", {}, "calls"), element("span", { class: "part" }, "blocked")];
   return figure(title, legend, drawing, table({ caption: title, columns, rows: lanes, onOpen, empty: "Nothing was called." }));
 }
 
 /** A table of names with a bar for each: longest first. */
-export function rankChart({ title, rows, all = rows.length, nameTitle = "Name", valueTitle = "Calls", partTitle = "Blocked", onOpen }) {
+export function rankChart({ title, rows, all = rows.length, nameTitle = "Name", longest = 40, valueTitle = "Calls", partTitle = "Blocked", onOpen }) {
   const most = Math.max(1, ...rows.map((row) => row.value));
   const bar = (row) => {
     const part = element("span", { class: "rank-part" });
@@ -153,7 +154,7 @@ export function rankChart({ title, rows, all = rows.length, nameTitle = "Name", 
     return whole;
   };
   const columns = [
-    { title: nameTitle, cell: (row) => clipped(row.name), class: "name" },
+    { title: nameTitle, cell: (row) => clipped(row.name, longest), class: "name" },
     { title: "", spoken: "Share", cell: bar, class: "rank-cell" },
     { title: valueTitle, cell: (row) => row.value.toLocaleString("en"), class: "number" },
     ...(partTitle ? [{ title: partTitle, cell: (row) => (row.part || 0).toLocaleString("en"), class: "number" }] : []),

@@ -86,6 +86,7 @@ def supersede(
     *,
     now: float,
     token: str,
+    why: str = "",
     embed: Embed | None = None,
 ) -> Node:
     """Another memory in the place of one that is no longer so."""
@@ -96,8 +97,8 @@ def supersede(
     (old,) = olds
     source = MemorySource(old.source.speaker, token, old.source.conversation)
     new = draft(scene, _moment(olds, now), source, cluster=old.cluster, pinned=old.pinned)
-    why = "replaced by what is so now"
-    return _replace(unit, olds, new, "superseded", why, now, token, embed)
+    reason = why or "replaced by what is so now"
+    return _replace(unit, olds, new, "superseded", reason, now, token, embed)
 
 
 def retract(

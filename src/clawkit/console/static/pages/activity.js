@@ -226,7 +226,7 @@ function drawCharts(place, found, onServer, onTool) {
       { class: "columns" },
       lineChart({ title: "Latency", points: found.buckets.map((one, at) => ({ label: labels[at], p50: one.p50_ms, p95: one.p95_ms })), lines: [["p50", "median"], ["p95", "95th percentile"]], format: (value) => duration(value) || "0" }),
       rankChart({ title: "Tools", nameTitle: "Tool", rows: found.tools.map((one) => ({ name: one.name, value: one.calls, part: one.blocked })), all: found.all_tools, onOpen: (row) => onTool(row.name) }),
-      rankChart({ title: "Why calls were blocked", nameTitle: "Reason", valueTitle: "Times", partTitle: "", rows: found.reasons.map((one) => ({ name: one.name, value: one.calls, part: one.calls })), all: found.all_reasons }),
+      rankChart({ title: "Why calls were blocked", nameTitle: "Reason", longest: 120, valueTitle: "Times", partTitle: "", rows: found.reasons.map((one) => ({ name: one.name, value: one.calls, part: one.calls })), all: found.all_reasons }),
     ),
   );
 }

@@ -219,7 +219,7 @@ async function share(context, beings, clients) {
   const make = () => context.fetchJson("/api/connect/share", { body: { being: being.value, person: person.value, client: client.value, scope: scope.value, expires: expires.value, url: url.value } });
   const made = await dialog({ title: "Share a memory", body, actions: [{ label: "Make it", act: make, kind: "primary" }, { label: "Cancel", value: null }] });
   if (!made) return false;
-  const more = element("div", {}, element("p", {}, "Address: ", element("code", {}, made.url)), element("p", { class: "dim" }, made.place || "In their client's config:"), element("pre", { tabindex: "0" }, made.config), made.served ? null : element("p", { class: "note" }, prose("Nobody serves it right now: `claw being serve` does, at this address.")));
+  const more = element("div", {}, element("p", {}, "Address: ", element("code", {}, made.url)), pasteBlock("Their client", made.place || "in its config", made.config), made.served ? null : element("p", { class: "note" }, prose("Nobody serves it right now: `claw being serve` does, at this address.")));
   await showSecret("What to hand over, this once", made.token, more);
   return true;
 }

@@ -407,11 +407,12 @@ function nodeActions(state, node) {
   );
 }
 
-function undoable(state, text, entry) {
+/** Says what was done, with its Undo, which says `again`: what is so once more. */
+function undoable(state, text, again, entry) {
   const undo = async () => {
     // Not the page's own: it may have been left, and what it asked for is dropped then.
     await fetchJson("/api/memory/undo", { body: { being: state.being.id, entry } });
-    toast(`Undone. ${text}`);
+    toast(again);
     state.reload();
   };
   offered.set(`${state.being.id} ${entry}`, toast(text, { undo }));
@@ -433,17 +434,18 @@ async function endOffers({ context, being }) {
 
 async function edit(state, node) {
   const text = element("textarea", { rows: "4", value: node.scene.action });
-  const body = element("div", {}, element("p", { class: "dim" }, "What is so now, from today on. What was so before is kept, and this can be undone."), field("Memory", text));
+  const why = element("input", { maxlength: "500" });
+  const body = element("div", { class: "stack" }, element("p", { class: "dim" }, "What is so now, from today on. What was so before is kept, and this can be undone."), field("Memory", text), field("Why (for the history)", why));
   const isChanged = () => text.value.trim() !== node.scene.action;
   const save = async () => {
     if (!isChanged()) throw new Error("The text is as it was: there is nothing to save.");
     return restated();
   };
-  const restated = () => state.context.fetchJson("/api/memory/restate", { body: { being: state.being.id, id: node.id, text: text.value } });
+  const restated = () => state.context.fetchJson("/api/memory/restate", { body: { being: state.being.id, id: node.id, text: text.value, why: why.value } });
   const saved = await dialog({ title: "Edit this memory", body, unsaved: isChanged, actions: [{ label: "Save", act: save, kind: "primary" }, { label: "Cancel", value: null }] });
   if (!saved) return;
   const { removed, entry, node: made } = saved;
-  undoable(state, removed || `Saved: “${shortened(made.scene.action, 60)}”`, entry);
+  undoable(state, removed || `Saved: “${shortened(made.scene.action, 60)}”`, `Undone: it is again “${shortened(node.scene.action, 60)}”`, entry);
   state.context.go("memory", { being: state.being.id, ...state.sought, node: made.id });
 }
 
@@ -452,7 +454,7 @@ async function forget(state, node) {
   const body = element("div", {}, element("p", { class: "text" }, shortened(node.scene.action)), element("p", { class: "dim" }, "Nothing recalls it any more. This can be undone."), field("Why (for the history)", why));
   if (!(await confirm({ title: "Forget this memory?", body, action: "Forget", kind: "danger" }))) return;
   const { entry } = await state.context.fetchJson("/api/memory/forget", { body: { being: state.being.id, id: node.id, why: why.value } });
-  undoable(state, `Forgotten: “${shortened(node.scene.action, 60)}”`, entry);
+  undoable(state, `Forgotten: “${shortened(node.scene.action, 60)}”`, `Undone: “${shortened(node.scene.action, 60)}” is remembered again`, entry);
   state.reload();
 }
 

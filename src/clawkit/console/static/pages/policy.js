@@ -204,15 +204,24 @@ function drawEditor(place, context, reload) {
     keep();
   }
 
+  function drawProblem({ problem: reason, line }) {
+    replace(
+      report,
+      problem(`It cannot be used: ${line ? `line ${line}: ` : ""}${reason}`),
+      line && element("p", { class: "actions" }, button(`Go to line ${line}`, () => goToLine(area, line))),
+    );
+  }
+
   const test = button("Replay over the log", () =>
     context.attempt(async () => {
       const text = area.value;
       try {
         const found = await context.fetchJson("/api/policy/replay", { body: { text } });
         if (other) return; // the question which of the two it is to be stays
-        drawReport(report, found);
+        if (found.problem) drawProblem(found);
+        else drawReport(report, found);
         report.scrollIntoView({ block: "nearest" });
-        tried = text;
+        tried = found.problem ? null : text;
       } catch (error) {
         if (error.name === "AbortError") throw error;
         tried = null;
@@ -308,6 +317,16 @@ function drawEditor(place, context, reload) {
   };
 }
 
+/** Selects a line of what is edited, and shows it. */
+function goToLine(area, line) {
+  const lines = area.value.split("\n");
+  const start = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
+  area.focus({ preventScroll: true });
+  area.setSelectionRange(start, start + (lines[line - 1] || "").length);
+  area.scrollTop = (line - 1) * parseFloat(getComputedStyle(area).lineHeight) - area.clientHeight / 2;
+  area.scrollIntoView({ block: "nearest" });
+}
+
 function drawKept(place, before, putBack) {
   if (!before) replace(place);
   else replace(place, element("p", { class: "dim small" }, "Until ", moment(before.until), " it was another one, kept as ", element("code", {}, before.file), ". ", button("Put it back…", putBack || null, { disabled: !putBack })));
@@ -318,7 +337,7 @@ function drawReport(place, found) {
   replace(
     place,
     element("p", { class: "strong" }, found.calls ? `${counted(found.calls, "call")} of the log: ${stay.toLocaleString("en")} stay, ${found.changed.toLocaleString("en")} change${found.uncertain ? `, ${found.uncertain.toLocaleString("en")} uncertain` : ""}.` : "It can be used. There are no calls in the log yet to replay."),
-    found.otherwise ? element("p", { class: "dim small" }, `${counted(found.otherwise, "call was", "calls were")} decided otherwise then: that is not of this edit, the policy in use is already another one.`) : null,
+    found.otherwise ? element("p", { class: "dim small" }, `${counted(found.otherwise, "call was", "calls were")} decided otherwise when made, by an older policy: not a change of this edit.`) : null,
     found.issues.length ? element("ul", { class: "plain small" }, found.issues.map(drawIssue)) : null,
     found.changes.map((change) =>
       element(
