@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -214,6 +214,72 @@ def test_what_was_said_later_on_the_same_matter_is_told_beside(
     assert ask(before, "I like tea.", after, question).endswith(f" (Later: “{after}”)")
 
 
+LONG = (
+    "Bom, novidades: o Vidal vai sair da orquestra no fim da época, ninguém sabe quem vem; a Marta "
+    "do oboé está grávida e vai ser substituída pelo Rui a partir de janeiro; e eu ofereci-me para "
+    "tocar o solo do Saint-Saëns em fevereiro, o que é uma loucura"
+)
+
+
+def test_a_change_of_something_else_in_a_long_message_does_not_lead() -> None:
+    strings = (
+        "Comprei as cordas, Larsen, 210 euros, uma fortuna, e já agora o luthier, o senhor "
+        "Baptista, disse que a alma do violoncelo está um pouco torta e que tenho de lá deixar o "
+        "instrumento na próxima terça-feira"
+    )
+    system = remembered(f"User: 2026-10-22 — {strings}", f"User: 2026-10-26 — {LONG}")
+    answer = ask("Hi", "quem é o luthier?", system=system)
+    assert answer.startswith(f"Disseste em 2026-10-22: “{strings}”")
+
+
+def test_what_was_lent_and_came_back_is_told_with_its_end_first() -> None:
+    lent, back = "I lent the raclette set to Marieke", "Marieke brought the raclette back"
+    system = remembered(f"User: 2026-10-20 — {lent}", f"User: 2026-10-31 — {back}")
+    assert ask("Hi", "who has my raclette set?", system=system) == (
+        f"You said on 2026-10-31: “{back}” (Earlier: “{lent}” on 2026-10-20)"
+    )
+
+
+def test_a_name_is_known_before_an_apostrophe_and_behind_a_portuguese_article() -> None:
+    birthday = "Joris his birthday is 2 December, he'll be 39"
+    system = remembered(
+        f"User: 2026-11-11 — {birthday}",
+        "User: 2026-11-17 — actually Joris picks up Mila on Thursday (2026-11-19), she has an exam",
+    )
+    assert ask("Hi", "when is Joris' birthday?", system=system) == f"{birthday}."
+    system = remembered(
+        "User: 2026-10-28 — a filha da Dona Lurdes, a Graça, paga-me 12 euros à hora",
+        "User: 2026-11-13 — vendi o violoncelo ao filho da Marta, 900 euros, paga em três vezes",
+    )
+    answer = ask("Hi", "quanto me paga a Graça?", system=system)
+    assert answer.startswith("Disseste em 2026-10-28: “a filha da Dona Lurdes")
+    assert "violoncelo" not in answer
+
+
+def test_a_long_message_is_close_by_the_words_that_it_has() -> None:
+    others = (
+        "o novo maestro é uma maestrina! chama-se Helena Brito e começa em setembro",
+        "o concerto é no dia 14 de novembro no Teatro Aveirense",
+    )
+    lines = (f"User: 2026-11-17 — {one}" for one in others)
+    system = remembered(f"User: 2026-10-26 — {LONG}", *lines)
+    answer = ask("Hi", "que solo é que eu queria tocar em fevereiro?", system=system)
+    assert answer.startswith("O mais próximo: “Bom, novidades")
+    assert "maestrina" not in answer
+
+
+def test_of_several_that_are_close_those_with_the_words_are_told() -> None:
+    others = (
+        "the washing machine needs a new pump", "Mila needs glasses",
+        "the vet says Saar needs to lose 1 kilo",
+    )  # fmt: skip
+    lines = (f"User: 2026-11-17 — {one}" for one in others)
+    system = remembered("User: 2026-10-21 — milk, toilet paper, bananas", *lines)
+    answer = ask("Hi", "What do I still need to get at the shop: milk?", system=system)
+    assert "bananas" in answer
+    assert "glasses" not in answer
+
+
 def test_where_several_are_told_each_has_its_day() -> None:
     system = (
         f"{REMEMBERED}\n- User: 2026-10-05 — Mum takes warfarin 3 mg in the evening.\n"
@@ -354,6 +420,28 @@ def test_an_answer_is_framed_in_the_language_of_its_message(
 def test_where_the_language_is_in_doubt_or_has_no_frames_they_are_english() -> None:
     for said in ("Katze?", "Mi ha chiamato Anna.", "Rome.", "我住在上海。", "asdf"):
         assert frames_for(said).language == "en"
+
+
+@pytest.mark.parametrize(
+    ("said", "language"),
+    [
+        ("o que aconteceu ontem?", "pt"), ("quanto me paga a Graça?", "pt"),
+        ("Mama komt dinsdag oppassen", "nl"), ("qué pasó ayer?", "es"),
+    ],
+)  # fmt: skip
+def test_a_language_is_known_by_its_words_for_days_and_by_those_that_only_it_has(
+    said: str, language: str
+) -> None:
+    assert frames_for(said).language == language
+
+
+def test_where_the_words_are_of_several_languages_it_is_the_one_of_what_was_told_before() -> None:
+    told = remembered("User: 2026-11-15 — o meu joelho dói-me e não consigo subir escadas")
+    for said in ("como está o joelho?", "recibo enviado"):
+        assert frames_for(said).language == "en"
+    assert ask("Hi", "como está o joelho?", system=told).startswith("Disseste em 2026-11-15: ")
+    assert ask("recibo enviado", system=told).startswith("Anotado: “recibo enviado”.")
+    assert ask("Hi", "Anna will come", system=told) == "Got it: “Anna will come”."
 
 
 def test_a_word_that_tells_no_language_is_answered_in_that_of_what_was_said_before() -> None:
@@ -511,6 +599,36 @@ def test_what_was_said_on_the_days_of_a_question_is_told() -> None:
         f"- You said on {last_week}: “Grace came.”",
     ]
     assert "You like tea." in ask("I like tea.", "What did I tell you today?", system=system)
+
+
+def test_a_question_for_more_than_a_day_gets_what_fits_it_and_not_all_of_that_day() -> None:
+    today = datetime.now(UTC).date()
+    yesterday, before = today - timedelta(days=1), today - timedelta(days=9)
+    system = remembered(
+        f"User: {before} — The roof leaks.",
+        f"User: {before}, {today} — Jasmijn collects the parcel today ({today}).",
+        f"User: {today} — Lotte moved to Utrecht.",
+        f"User: {yesterday} — Rent went up.",
+    )
+    for question in ("How am I feeling lately?", "Who is painting the shed blue today?"):
+        answer = ask("Hi", question, system=system)
+        assert "The roof leaks" not in answer
+        assert "Rent" not in answer
+    answer = ask("Hi", "Who takes the big parcel today?", system=system)
+    assert "Jasmijn" in answer
+    assert "Lotte" not in answer
+
+
+def test_the_days_that_a_memory_is_about_count_as_well_as_the_one_on_which_it_was_told() -> None:
+    day = datetime.now(UTC).date() - timedelta(days=1)
+    told_on = day - timedelta(days=5)
+    system = remembered(
+        f"User: {told_on}, {day} — The plumber comes then.", f"User: {told_on} — I like tea."
+    )
+    assert ask("Hi", "What happened yesterday?", system=system).splitlines() == [
+        "From then:",
+        f"- You said on {told_on}: “The plumber comes then.”",
+    ]
 
 
 def test_telling_and_asking_in_one_message() -> None:

@@ -167,8 +167,10 @@ HABITS = {
         "it's Tuesday and Thursday evenings",
         "the first Tuesday of the month",
         "every fourth Friday",
+        "Bram goes to daycare on Monday, Tuesday and on Thursday",
     ],
     "de": [
+        "Ich arbeite Montag, Dienstag und Donnerstag",
         "die Chorprobe ist immer am Dienstag",
         "Dienstag abends ist Chor",
         "dienstags Yoga",

@@ -73,6 +73,8 @@ def test_an_order_to_forget_names_something(order: str, named: str) -> None:
         ("Forget my dentist, he moved to Leeds", "my dentist", "he moved to Leeds"),
         ("Forget what I said about Anna, she moved to Bonn.", "Anna", "she moved to Bonn."),
         ("Forget the safe because Anna sold it", "the safe", "Anna sold it"),
+        ("esquece o que disse sobre o Saint-Saëns, desisti", "o Saint-Saëns", "desisti"),
+        ("Olvida lo que dije sobre Ana, cancelé", "Ana", "cancelé"),
     ],
 )
 def test_why_something_is_to_be_forgotten_is_no_part_of_its_name(

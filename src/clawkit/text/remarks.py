@@ -64,7 +64,7 @@ def _order(text: str) -> _Order | None:
         is_empty = _pattern("tells_nothing").search(more[0]) and not _names_nothing(named)
         if is_empty or _pattern("nothing_more").fullmatch(more[0]):
             rest = named
-        elif _tells(more[0], named):
+        elif _tells(more[0], named) or (is_sure and _is_one_verb(more[0])):
             reason = _pattern("because").match(more[0])
             if _names_nothing(named) or not (is_sure or reason):
                 return None
@@ -91,6 +91,11 @@ def _tells(clause: str, named: str) -> bool:
         or _names_nothing(named)
         or _whole("tells").search(clause) is not None
     )
+
+
+def _is_one_verb(clause: str) -> bool:
+    """Whether it may be a verb that says who by itself, as in "desisti" (I gave up)."""
+    return clause.islower() and _pattern("verb_alone").fullmatch(clause) is not None
 
 
 def _names_nothing(named: str) -> bool:

@@ -6,7 +6,9 @@ A language is known by the words that every text in it has; a table has each one
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from functools import cache
+from typing import Any
 
 from msgspec import Struct, convert
 
@@ -95,12 +97,18 @@ _IN_OTHERS_TOO = frozenset(("i", "a", "me", "no", "so", "do", "in", "am", "an", 
 """English words that do not make a sentence English: `I figli`, `a Leonor`, `we gaan`."""
 
 
-def frames_for(text: str, before: str = "") -> Frames:
-    """Those of the language that most words of a message are in; in doubt that of what the person
-    said before, else English.
+def frames_for(text: str, *before: str) -> Frames:
+    """Those of the language that most words of a message are in; in doubt the one of what the
+    person said before, the nearest first, else English.
     """
-    found = _language_of(text) or _language_of(before)
-    return frames_in(found or ENGLISH)
+    may_be = _likeliest(text)
+    if len(may_be) > 1 and not _in_english().isdisjoint(_words(text.casefold())):
+        may_be |= {ENGLISH}
+    for said in before:
+        if len(may_be) == 1:
+            break
+        may_be = may_be & _likeliest(said) or may_be
+    return frames_in(min(may_be) if len(may_be) == 1 else ENGLISH)
 
 
 def every_frames(first: Frames) -> list[Frames]:
@@ -108,17 +116,28 @@ def every_frames(first: Frames) -> list[Frames]:
     return [first, *(frames_in(name) for name in table("answers") if name != first.language)]
 
 
-def _language_of(text: str) -> str:
-    """The language that most words of a text are in; empty in doubt."""
+def _likeliest(text: str) -> frozenset[str]:
+    """The languages that most words of a text are in; all of them where none is.
+
+    A word of many languages says little about which it is.
+    """
     words = _words(text.casefold())
     words |= {word.partition("'")[0] for word in words}
     english, _ = _telling_words()
     if words & english:
         words -= _in_english() - english
-    scores = {name: len(words & known) for name, known in _words_of_languages().items()}
+    scores = dict.fromkeys(table("answers"), Fraction())
+    for name, known in _words_of_languages().items():
+        if name in scores:
+            scores[name] = sum((_share(word) for word in words & known), Fraction())
     most = max(scores.values())
-    best = [name for name in table("answers") if scores[name] == most]
-    return best[0] if len(best) == 1 else ""
+    return frozenset(name for name in scores if scores[name] == most)
+
+
+@cache
+def _share(word: str) -> Fraction:
+    """One among all languages that have a word."""
+    return Fraction(1, sum(word in known for known in _words_of_languages().values()))
 
 
 @cache
@@ -142,9 +161,22 @@ def _words_of_languages() -> dict[str, frozenset[str]]:
     little = table("words")["words_that_say_little"]
     found = {
         name: frozenset((*listed(of["common"]), *little.get(_LISTED.get(name), "").split()))
+        | (_of_days(of) - _in_english())
         for name, of in table("days").items()
     }
     return found | {ENGLISH: _telling_words()[0]}
+
+
+def _of_days(language: dict[str, Any]) -> frozenset[str]:
+    """One language's words for days, and its verbs, of those that are written out."""
+    tense = language["tense"]
+    written = [
+        *(language["words"].get(name, "").replace("|", ",") for name in ("weekdays", "months")),
+        *language["relative"].values(),
+        *(tense.get(name, "") for name in ("past", "present", "perfect")),
+    ]
+    words = (word for text in written for word in listed(text))
+    return frozenset(word for word in words if " " not in word and not word.startswith("?"))
 
 
 @cache

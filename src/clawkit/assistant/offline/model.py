@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -49,11 +50,14 @@ from clawkit.text.remarks import is_thanks
 from clawkit.text.spoken_secrets import remove_secrets
 from clawkit.text.tokenizer import content, sentences, terms
 
+if TYPE_CHECKING:
+    from clawkit.memory.recall.signals import RecallQuestion
+
 _SUMMARIZE = re.compile(
     r"summar|tl;?dr|zusammenfass|\bfass\w* .*zusammen|résum|resum|要約|总结|摘要", re.IGNORECASE
 )
 _LINE = re.compile(r"^- (User: |Noted: |Assistant: |Tool: |Open question: |)(?!<attachment)(.+)$")
-_DATED = re.compile(r"^(\d{4}-\d\d-\d\d)(?:, \d{4}-\d\d-\d\d)*(?:, ([^—]+?))? — (.+)$")
+_DATED = re.compile(r"^(\d{4}-\d\d-\d\d(?:, \d{4}-\d\d-\d\d)*)(?:, ([^—]+?))? — (.+)$")
 _DATED_ELSEWHERE = re.compile(
     r"^(\d{4}-\d\d-\d\d)(?: \d\d:\d\d)?(?: until \d{4}-\d\d-\d\d| \(earlier\))?"
     r"(?:, ([^:]+))?: (.+)$"
@@ -71,6 +75,8 @@ _MOST_QUESTIONS = 5
 _MOST_ASIDE = 2
 _MOST_CLOSE = 3
 _MOST_LISTED = 30
+_MOST_DAYS = 8
+"""Of so many days all is told where a question says little beside them."""
 
 
 class Conversation(Struct, frozen=True):
@@ -130,7 +136,11 @@ def answer_to(prompt: Prompt) -> str:
             ),
             "",
         ),
-        frames=frames_for(last.text, "\n".join(message.text for message in messages)),
+        frames=frames_for(
+            last.text,
+            "\n".join(message.text for message in messages),
+            "\n".join(one.text for one in heard if one.own),
+        ),
     )
     answer = " ".join(filter(None, _parts(conversation)))
     introduction = conversation.frames.introduction
@@ -153,15 +163,15 @@ def _recalled(system: str) -> Iterator[Statement]:
 
 
 def _remembered(line: str, *, own: bool) -> Statement:
-    """One memory by itself: its day, whose it is, and its words."""
-    day, speaker, text = "", "", line
+    """One memory by itself: its days, whose it is, and its words."""
+    days, speaker, text = "", "", line
     if match := _DATED.match(line):
-        day, speaker, text = match.groups(default="")
+        days, speaker, text = match.groups(default="")
     elif not own and (match := _DATED_ELSEWHERE.match(line)):
-        day, speaker, text = match.groups(default="")
+        days, speaker, text = match.groups(default="")
         text = _AROUND.sub("", text)
     text = _without_small_talk(text)
-    return Statement(text, text, day, own, speaker)
+    return Statement(text, text, tuple(filter(None, days.split(", "))), own, speaker)
 
 
 def _lines(section: str) -> list[tuple[str, str]]:
@@ -242,7 +252,7 @@ def _forgotten(named: str, conversation: Conversation) -> str:
         unused = frames.unused.format(told="; ".join(gone[-_MOST_ACKNOWLEDGED:]))
         where = frames.still_kept.format(how=frames.retract)
         return f"{unused} {frames.said_here if conversation.is_all else where}"
-    closest = _closest(nearest(named, known), frames)
+    closest = _closest(nearest(named, known, _MOST_CLOSE), frames)
     how = "" if conversation.is_all else f" {frames.retract}"
     return f"{frames.nothing_to_forget}{f' {closest}{how}' if closest else ''}"
 
@@ -260,36 +270,52 @@ def _answer(question: str, known: Sequence[Statement], conversation: Conversatio
         or _not_in(last)
         or _of_days(question, known, conversation.frames)
         or _nothing_of_day(question, conversation.frames)
-        or ("" if last.images else _closest(nearest(question, known), conversation.frames))
+        or (
+            ""
+            if last.images
+            else _closest(nearest(question, known, _MOST_CLOSE), conversation.frames)
+        )
         or _not_found(conversation)
     )
 
 
 def _of_days(question: str, known: Sequence[Statement], frames: Frames) -> str:
-    """What was said on the days that a question names; what has no day was said just now."""
-    from clawkit.text.calendar.named_days import day_of, fit, ranges
+    """What was said of the days that a question names; what has no day was said just now.
+
+    Where it asks for more than the days, only what is nearest to it.
+    """
+    from clawkit.memory.recall.signals import told_beside_days
+    from clawkit.text.calendar.named_days import day_of, fit
 
     now = time.time()
-    asked, today = ranges(question, now), day_of(now).isoformat()
-    found = [one for one in known if asked and fit((one.when or today,), asked) > 0]
+    asked, today = _parsed(question, now), day_of(now).isoformat()
+    found = [one for one in known if fit(one.days or (today,), asked.days) >= 1]
+    is_short = all((last - first).days < _MOST_DAYS for first, last in asked.days)
+    says_more = len(told_beside_days(question, now)) > 1 or not is_short
+    if says_more and not asked.asks_for_days:
+        return _closest(nearest(question, found, _MOST_CLOSE), frames)
     lines = (f"- {told(one, frames, dated=True)}" for one in found)
     return "\n".join((frames.from_then, *lines)) if found else ""
 
 
 def _nothing_of_day(question: str, frames: Frames) -> str:
     """What to say to a question for nothing but a day of which nothing is known."""
-    from clawkit.memory.people import KnownPeople
-    from clawkit.memory.recall.signals import parse_question
-
-    nobody = KnownPeople(names=frozenset(), own=frozenset(), speakers=None)
-    asked = parse_question(question, time.time(), "", nobody)
+    asked = _parsed(question, time.time())
     if not asked.asks_for_one_day:
         return ""
     return frames.nothing_of_day.format(days=", ".join(str(first) for first, _ in asked.days))
 
 
+def _parsed(question: str, now: float) -> RecallQuestion:
+    from clawkit.memory.people import KnownPeople
+    from clawkit.memory.recall.signals import parse_question
+
+    nobody = KnownPeople(names=frozenset(), own=frozenset(), speakers=None)
+    return parse_question(question, now, "", nobody)
+
+
 def _closest(found: Sequence[Statement], frames: Frames) -> str:
-    shown = "; ".join(_aside(one, frames) for one in found[:_MOST_CLOSE])
+    shown = "; ".join(_aside(one, frames) for one in found)
     return frames.closest.format(told=shown.rstrip(".")) if shown else ""
 
 
@@ -306,15 +332,19 @@ def _told(question: str, known: Sequence[Statement], frames: Frames) -> str:
     if not found:
         return ""
     since = [one for one in later(question, found[0], known) if one not in found]
-    newest = next((at for at, one in enumerate(since) if leads(question, one)), len(since))
     order = [*since, *found]
-    after, before = order[:newest], order[newest + 1 :]
+    newest = next(
+        (at for at, one in enumerate(since) if leads(question, found[0], one)), len(since)
+    )
+    lead, before = order[newest], order[newest + 1 :]
+    # What is on the matter of what was said first need not be on that of what came of it.
+    after = later(question, lead, order[newest::-1])
     asides = [
         f" ({frame.format(quotes='; '.join(_dated(one, frames) for one in some[:_MOST_ASIDE]))})"
         for frame, some in ((frames.later, after), (frames.earlier, before))
         if some
     ]
-    return f"{told(order[newest], frames, dated=bool(asides))}{''.join(asides)}"
+    return f"{told(lead, frames, dated=bool(asides))}{''.join(asides)}"
 
 
 def _dated(one: Statement, frames: Frames) -> str:

@@ -8,12 +8,14 @@ question need not be the one that has the answer.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -32,6 +34,9 @@ from clawkit.text.tokenizer import (
     words_that_say_little,
 )
 
+if TYPE_CHECKING:
+    from clawkit.store.arrays import Floats
+
 Kind = Literal["state", "ask", "forget", "request"]
 
 
@@ -48,10 +53,17 @@ class Statement(Struct, frozen=True):
 
     text: str
     said: str
-    when: str = ""
+    days: tuple[str, ...] = ()
+    """The day on which it was said, and those that it is about; none where it was said just now."""
+
     own: bool = True
     speaker: str = ""
     """Who said it; empty for the person."""
+
+    @property
+    def when(self) -> str:
+        """The day on which it was said."""
+        return self.days[0] if self.days else ""
 
 
 def _pattern(*pieces: str) -> re.Pattern[str]:
@@ -191,10 +203,12 @@ def _possessives() -> frozenset[str]:
 _LITTLE = 0.05
 _ENDING = re.compile("(?<=[а-яё]{3})(?:[аеёиоуыэюяйь]|[оеы][мй]|[ео]ю|[ая]ми|[ая]х)$")  # noqa: RUF001 - Russian
 _ASKING = "what which who whom whose when where why how time day date city place wer wo wann wie"
-_PEOPLE = "i me my mine we us our you your ich mich mir mein wir unser du dein"
+_OF_SPEAKER = "i me my mine we us our ich mich mir mein wir unser"
+_PEOPLE = f"{_OF_SPEAKER} you your du dein"
 _SUBJECTS = "i we ich wir je j nous yo nosotros io noi eu ik wij"
 _QUESTION_WORDS = frozenset(map(stem, _ASKING.split()))
 _PERSONS = frozenset(map(stem, _PEOPLE.split()))
+_SPEAKER = frozenset(map(stem, _OF_SPEAKER.split()))
 _ACTING = frozenset(map(stem, _SUBJECTS.split()))
 # Words for the same, as the stems that are compared.
 _ALIKE = {
@@ -210,7 +224,7 @@ _FILLER = _pattern(
     r"\b(?:(?:do|can|could) you|i forgot|did i (?:tell|say)(?: you)?(?: to remember)?)\b|",
     _ASK_UNSPACED.pattern,
 )
-_WORD = re.compile(r"[^\W\d_](?:\w|-(?=\w)|['’](?!s\b))*")
+_WORD = re.compile(r"[^\W\d_](?:\w|-(?=\w)|['’](?=\w)(?!s\b))*")
 _ARTICLE = _pattern(
     r"(?:the|an?|my|our|your|his|her|their|d(?:er|ie|as|en|em|es)|[mdsk]?ein\w*|unse?r\w*|eu(?:er|re)\w*",
     r"|ihr\w*|(?:dies|jed|welch)e\w?|[ai]m|ins|zu[mr]|beim|vom)",
@@ -219,6 +233,11 @@ _SURE = 0.8
 _NEAR, _NEARER = 0.31, 0.028
 """How near a statement has to be to a question, and how much less among fewer, as recall has it."""
 _AS_NEAR = 0.12
+_BY_WORDS, _MOST_WORDS = 0.5, 0.5
+"""How much nearer the words of a question make a statement, and which share is near by itself."""
+_LONG = 120
+"""Characters from which a statement may be about several things."""
+_CLAUSE_END = re.compile(r"[.,:;!?()]\s+")
 _SAME_MATTER = 0.4
 """How near two statements on one matter are to each other, as recall has it."""
 
@@ -269,14 +288,19 @@ def parse_question(question: str) -> AskedQuestion:
 
 
 def _names(text: str) -> set[str]:
-    """The words that may be names; behind an article, German writes every noun so."""
+    """The words that may be names; behind an article, German writes every noun so.
+
+    Portuguese puts the same `a` before a name.
+    """
     from clawkit.memory.erasure.redaction import is_common
 
     words = [match[0] for match in _WORD.finditer(text)]
     return {
         word
         for before, word in pairwise(("", *words))
-        if word[0].isupper() and not is_common(word) and not _ARTICLE.fullmatch(before)
+        if word[0].isupper()
+        and not is_common(word)
+        and (not _ARTICLE.fullmatch(before) or (before == "a" and not is_english(text)))
     }
 
 
@@ -292,16 +316,46 @@ def find(question: str, known: Sequence[Statement]) -> list[Statement]:
     return [one for one, fit in zip(known, fits, strict=True) if fit == best][::-1]
 
 
-def nearest(question: str, known: Sequence[Statement]) -> list[Statement]:
-    """The statements that are near to a question by what they mean, the newest first."""
+def nearest(question: str, known: Sequence[Statement], most: int) -> list[Statement]:
+    """The statements nearest to a question, by what they mean and by its words, the newest first.
+
+    A long one that tells of several things is near to none of them by what it means; its words say
+    what it has. With them is what its speaker said to have become of the nearest.
+    """
     from clawkit.memory.embed.embedder import shared
     from clawkit.memory.recall.search import few
 
     if not known:
         return []
-    cosines = shared.embed([one.text for one in known]) @ shared.ask([question])[0]
-    enough = max(_NEAR - _NEARER * few(len(known)), cosines.max() - _AS_NEAR)
-    return [known[at] for at in range(len(known) - 1, -1, -1) if cosines[at] >= enough]
+    cosines: Floats = shared.embed([one.text for one in known]) @ shared.ask([question])[0]
+    shares = _shares(question, [_terms(one.text) for one in known])
+    near = cosines + np.float32(_BY_WORDS) * shares
+    is_near = (cosines >= _NEAR - _NEARER * few(len(known))) | (shares >= _MOST_WORDS)
+    if not is_near.any():
+        return []
+    enough = near[is_near].max() - _AS_NEAR
+    order = map(int, np.argsort(-near, kind="stable"))
+    best = [at for at in order if is_near[at] and near[at] >= enough]
+    first = known[best[0]]
+    became = [
+        at
+        for at in map(known.index, later(question, first, known))
+        if shares[at] >= shares[best[0]] / 2 > 0 and leads(question, first, known[at])
+    ]
+    told = list(dict.fromkeys((*best, *became[:1])))[:most]
+    return [known[at] for at in sorted(told, reverse=True)]
+
+
+def _shares(question: str, texts: Sequence[set[str]]) -> Floats:
+    """The share of a question's words that each text has, rare words counting for more."""
+    weights = {
+        term: weight * math.log(1 + (len(texts) + 1) / (1 + sum(term in text for text in texts)))
+        for term, weight in parse_question(question).weights.items()
+        if weight > _LITTLE
+    }
+    whole = sum(weights.values()) or 1.0
+    found = [sum(weights[term] for term in weights.keys() & text) / whole for text in texts]
+    return np.array(found, np.float32)
 
 
 def later(question: str, found: Statement, known: Sequence[Statement]) -> list[Statement]:
@@ -336,10 +390,27 @@ def later(question: str, found: Statement, known: Sequence[Statement]) -> list[S
     ][::-1]
 
 
-def leads(question: str, one: Statement) -> bool:
-    """Whether what was said later is what is so now: it says so, or has the words itself."""
+def leads(question: str, before: Statement, one: Statement) -> bool:
+    """Whether what was said later is what is so now: it says so, or has the words itself.
 
-    return says_change(one.text) or parse_question(question).is_answered(one)
+    A long statement says of one thing that it has changed, and tells of others beside.
+    """
+    if parse_question(question).is_answered(one):
+        return True
+    if not says_change(one.text):
+        return False
+    if max(len(before.text), len(one.text)) < _LONG:
+        return True
+    asked_for = {term for word in content(question) for term in word}
+    said = [_terms(clause) for clause in _CLAUSE_END.split(before.text)]
+    matter = asked_for.union(*(words for words in said if words & asked_for)) - _little()
+    clauses = _CLAUSE_END.split(one.text)
+    return any(matter & _terms(clause) for clause in clauses if says_change(clause))
+
+
+@cache
+def _little() -> frozenset[str]:
+    return frozenset(map(stem, words_that_say_little()))
 
 
 def _fit(text: str, weights: dict[str, float]) -> tuple[float, int]:
@@ -349,9 +420,10 @@ def _fit(text: str, weights: dict[str, float]) -> tuple[float, int]:
     whole = sum(weights[term] for term in counted)
     share = sum(weights[term] for term in counted & found) / whole if whole else 0.0
     persons = weights.keys() & _PERSONS
+    same = persons | _SPEAKER if persons & _SPEAKER else persons
     # `My cat is called Miso` is no answer to `What's my name?`.
     owners = {_stem(name) for pair in _OWNER.findall(text) for name in pair if name and persons}
-    return round(share, 2), len(persons & found) - 2 * len(owners - weights.keys())
+    return round(share, 2), len(same & found) - 2 * len(owners - weights.keys())
 
 
 def _stem(word: str) -> str:

@@ -103,7 +103,7 @@ def parse_question(text: str, now: float, asker: str, people: KnownPeople) -> Re
     terms_of_content = frozenset(term for word in content(text) for term in word)
     topic = terms_of_content - _ABOUT
     about_self_only = says_self and all(map(speaks_of_self, topic))
-    asks_for_days = bool(days) and masked == text and _says_only_days(text, now)
+    asks_for_days = bool(days) and masked == text and told_beside_days(text, now) <= _HAPPENED
     return RecallQuestion(
         text=text,
         now=now,
@@ -130,12 +130,13 @@ def parse_question(text: str, now: float, asker: str, people: KnownPeople) -> Re
     )
 
 
-def _says_only_days(text: str, now: float) -> bool:
+def told_beside_days(text: str, now: float) -> frozenset[str]:
+    """The words of a question that say something, and are not of the days that it names."""
     rest, end = "", 0
     for day in named_days.mentions(text, named_days.day_of(now), asking=True):
         rest += f"{text[end : day.start]} "
         end = day.end
-    return telling_words(rest + text[end:]).keys() <= _HAPPENED
+    return frozenset(telling_words(rest + text[end:]))
 
 
 SIGNALS = (

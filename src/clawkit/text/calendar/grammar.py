@@ -24,6 +24,9 @@ _MOST_CACHED = 4096
 _LONGEST_COUNT = 999
 _MONDAY, _FRIDAY = 0, 4
 _NEAR = timedelta(183)
+_LONGEST_ROW, _FEWEST_IN_ROW = 80, 3
+_IN_ROW = re.compile(r"\s*[,/&+]?(?:\s+[^\W\d_]{1,3}){0,2}\s*")
+"""Between two weekdays that are told in one breath: "and on", "e a"."""
 
 
 class PlacedWord(msgspec.Struct, frozen=True):
@@ -298,7 +301,26 @@ def _comes_back(found: Found) -> bool:
     time = found.evidence.time
     if found.asking or time in {"past", "future"}:
         return False
-    return found.sentences.is_habit(found.start, found.lexicon.language)
+    return _is_in_row(found) or found.sentences.is_habit(found.start, found.lexicon.language)
+
+
+def _is_in_row(found: Found) -> bool:
+    """Whether it is one of three weekdays or more: "works on Monday, Tuesday and Thursday"."""
+    first = max(0, found.start - _LONGEST_ROW)
+    text = found.sentences.text[first : found.end + _LONGEST_ROW].lower()
+    row: list[int] = []
+    end = 0
+    for word in _WORD.finditer(text):
+        known = found.lexicon.phrases.get((word[0],))
+        if known is None or known.symbol not in "Ww":
+            continue
+        if not _IN_ROW.fullmatch(text, end, word.start()):
+            row = []
+        row.append(first + word.start())
+        end = word.end()
+        if len(row) >= _FEWEST_IN_ROW and found.start in row:
+            return True
+    return False
 
 
 def _weekday_around(wanted: int, found: Found) -> date | None:
