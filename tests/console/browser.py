@@ -29,9 +29,11 @@ class RunningConsole:
 
 
 @contextmanager
-def running_console(*options: str, **env: str) -> Iterator[RunningConsole]:
+def running_console(
+    *options: str, command: str = "console", **env: str
+) -> Iterator[RunningConsole]:
     process = subprocess.Popen(
-        (*CLAW, "console", "--no-open", "--port", "0", *options),
+        (*CLAW, command, "--no-open", "--port", "0", *options),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

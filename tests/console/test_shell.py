@@ -13,7 +13,7 @@ from clawkit.console import app
 from clawkit.text.normalization import visible
 from clawkit.wire.http.uvicorn_server import listen
 from tests.claw import CLAW, finished
-from tests.console.browser import RunningConsole, Visitor, visiting
+from tests.console.browser import RunningConsole, Visitor, running_console, visiting
 from tests.console.ssh import free_port, ssh_tunnel
 from tests.guard.approvals import until
 from tests.guard.terminal import terminal
@@ -27,6 +27,12 @@ def test_a_link_opens_the_console_and_vanishes_from_the_address(
     page.reload()
     visitor.ready("approvals")
     expect(page.locator("#connection")).to_have_text("Live")
+
+
+@pytest.mark.usefixtures("claw_home")
+def test_claw_ui_is_the_same_command(visitor: Visitor) -> None:
+    with running_console(command="ui") as console:
+        assert visitor.open(console.link).title() == "Approvals · Clawkit console"
 
 
 def test_a_link_that_was_used_says_what_to_do(browser: Browser, console: RunningConsole) -> None:
