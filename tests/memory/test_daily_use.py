@@ -128,3 +128,35 @@ def test_of_five_memories_only_those_on_the_matter_are_told(memory: Memory) -> N
     )
     told = memory.recall("Who services the boiler?", Caller())
     assert [hit.node.scene.action[:10] for hit in (*told.hits, *told.beside)] == ["The boiler"]
+
+
+OF_MILA = (
+    "I live in Haarlem with my daughter Mila and my son Bram",
+    "Mila has swimming lessons on Wednesday at 16:00", "Mila has a fever since this morning, 38.6",
+    "so no swimming today obviously", "Mila terug naar school vandaag, geen koorts meer",
+    "Lotte's birthday party is Saturday 24 October at the Jumpsquare, Mila is invited",
+    "party was great, Mila ate too much cake lol", "Bram goes to daycare on Monday and Tuesday",
+)  # fmt: skip
+LATER_OF_MILA = (
+    "I live in Haarlem with my daughter Mila and my son Bram",
+    "swimming moved to Friday 15:30 starting next week",
+    "Mila got her zwemdiploma A date: 28 november!", "halloween, Mila was a bat and Bram a pumpkin",
+    "made an appointment at the optician for Mila, wednesday 11 november 14:00",
+    "talk with juf Karin went well, Mila reads at level E4", "Mila needs glasses, -1.25 both eyes",
+    "Jasmijn picks up Mila on thursday, I have a late meeting", "Mila loved Artis",
+    "actually Joris picks up Mila on Thursday, Jasmijn has an exam",
+    "todo this week: pay swimming club 85 euro, return library books",
+    "Bram has a playdate with Noah on Thursday after daycare", "Bram no longer goes swimming",
+)  # fmt: skip
+
+
+def test_what_moved_comes_before_what_it_changed_though_it_does_not_say_whose_it_is(
+    memory: Memory, clock: Clock
+) -> None:
+    for texts in (OF_MILA, LATER_OF_MILA):
+        for text in texts:
+            tell(memory, Caller(), text)
+        clock.now += 9 * DAY
+    found = memory.recall("what day is Mila's swimming?", Caller())
+    assert found.hits[0].node.scene.action.startswith("swimming moved to Friday")
+    assert "Wednesday at 16:00" in found.text

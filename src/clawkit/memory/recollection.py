@@ -191,7 +191,7 @@ def look_again(
     order = [*range(min(first, len(hits))), *rest]
     if first > 1 and rare.any() and not rare[:first].any():
         order[first - 1], order[first] = order[first], order[first - 1]
-    newer = None if question.is_about_past else _replacing(nodes, near * later)
+    newer = None if question.is_about_past else _replacing(nodes, near * later, question)
     if newer is not None:
         order = [newer, *(at for at in order if at not in (0, newer))]
         order.insert(first, 0)
@@ -223,13 +223,30 @@ def _ends(best: Node, nodes: Sequence[Node], later: Bools, question: RecallQuest
     return ends
 
 
-def _replacing(nodes: Sequence[Node], near: Floats) -> int | None:
-    """The place of what its speaker later said to have become of the best, if anything."""
-    whose = nodes[0].source.voice
+def _replacing(nodes: Sequence[Node], near: Floats, question: RecallQuestion) -> int | None:
+    """The place of what its speaker later said to have become of the best, if anything.
+
+    Two are nearer where both name somebody. What says of the same thing that it has changed, and
+    leaves out whose it is, may be less near: "Mila swims on Wednesday", "swimming moved to Friday".
+    """
+    best, whose = nodes[0].scene.action, nodes[0].source.voice
+    topic = {*question.telling_words.values()} & {*telling_words(best).values()}
+    names = names_of(question.people.names)
+    asked_about = names.named(question.text)
+
+    def is_on_matter(at: int, text: str) -> bool:
+        if at < _REPLACING and near[at] >= _REPLACED:
+            return True
+        if not topic or not asked_about or near[at] < _SAME_MATTER or names.named(text):
+            return False
+        return topic <= {*telling_words(text).values()}
+
     found = [
         at
-        for at, node in enumerate(nodes[:_REPLACING])
-        if near[at] >= _REPLACED and node.source.voice == whose and says_change(node.scene.action)
+        for at, node in enumerate(nodes)
+        if node.source.voice == whose
+        and is_on_matter(at, node.scene.action)
+        and says_change(node.scene.action)
     ]
     return max(found, key=lambda at: near[at], default=None)
 
