@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from clawkit.guard.approvals import answer_pending, has_view, pending
 from clawkit.guard.approvals_view import SharedView
@@ -620,6 +620,23 @@ def test_a_no_replaces_a_yes_that_the_guard_has_not_confirmed(page: Page, guard:
     expect(page.get_by_text("files: denied in the console")).to_be_visible()
     late = "This answer came too late; the call no longer waits: denied in the console."
     expect(page.locator(".toast.bad")).to_contain_text(late)
+
+
+def test_a_press_to_which_nobody_replies_says_so(page: Page, guard: Guarded) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/api/approvals/answer", hold)
+    call(guard, 1)
+    allow(page, "Deny")
+    told = page.locator(".toast.bad")
+    expect(told).to_contain_text("not known whether this answer reached the guard")
+    assert pending(approvals_socket())
+    held[0].continue_()
+    assert "error" in guard.receive()
+    expect(told).to_have_count(0)
 
 
 def test_a_page_whose_console_is_stopped_says_so_and_another_window_is_asked(

@@ -10,6 +10,8 @@ const KEYS = { once: "a", session: "s", tool: "t", deny: "d", "always-call": "w"
 const MOVES = { j: 1, k: -1 };
 const REST = 1000; // milliseconds after what was typed for something else, in which no key is an answer
 const TYPED_ON = "No key counted: the one before was none of these, or the window had just come to the front. Press again.";
+const UNHEARD = 4000; // milliseconds without a reply to an answer, after which the page says so
+const NO_REPLY = "The console has not replied yet: it is not known whether this answer reached the guard.";
 const KEYS_OFF = "claw-keys-off";
 
 export async function show(root, context) {
@@ -250,7 +252,12 @@ function drawQuestion(place, question, context, { answered, connected, held }) {
     if (state.busy === "deny" || (state.busy && value !== "deny")) return; // a no may follow what is not confirmed
     state.busy = value;
     const body = { id: question.id, digest: question.digest, answer: value, ...more };
+    let said = null;
+    // What was sent on and waits for the guard is said in the card.
+    const late = setTimeout(() => !state.sent && (said = toast(NO_REPLY, { kind: "bad", seconds: 3600 })), UNHEARD);
     await context.attempt(() => answered(question.id, question.tool, () => context.fetchJson("/api/approvals/answer", { body })));
+    clearTimeout(late);
+    said?.remove();
     if (state.busy === value) state.busy = "";
   };
 
