@@ -217,8 +217,8 @@ function drawItem(ask, onclick) {
     element("span", { class: "strong text" }, ask.tool),
     ask.about && element("span", { class: "mono about text" }, ask.about),
     element("span", { class: "dim small text" }, ask.server),
-    sent,
     clock,
+    sent,
   );
   return {
     node: element("li", {}, shown),
@@ -266,15 +266,18 @@ function drawQuestion(place, question, context, { answered, connected, held }) {
       const proposed = await context.fetchJson(`/api/approvals/rule?id=${encodeURIComponent(question.id)}&scope=${scope}`);
       if (state.over) return;
       state.proposing = true;
+      const rule = toBeRead(proposed.rule, "The whole rule");
       const chosen = await dialog({
         title: "Write this rule?",
         body: [
           element("p", {}, "It goes into ", element("code", {}, proposed.file), `, above rule ${proposed.above}, and allows such calls from now on.`),
-          element("pre", { tabindex: "0" }, proposed.rule),
+          rule.nodes,
         ],
         actions: [{ label: "Write it and allow", value: true, kind: "primary" }, { label: "Cancel", value: null }],
         calm: true,
+        until: rule.read,
       });
+      rule.end();
       state.proposing = false;
       if (chosen) await answer("always", { scope, rule: proposed.rule });
     });
@@ -439,6 +442,29 @@ function noteReading(box, signal, onSeen) {
       if (seen < text.length) box.scrollBy({ top: text.place(seen).top - edges().top - 24, behavior: "instant" });
     },
   };
+}
+
+/** A text that is confirmed when it was `read` to its end, as its call is. */
+function toBeRead(text, label) {
+  const over = new AbortController();
+  const box = element("div", { class: "call", tabindex: "0", role: "region", "aria-label": label }, element("pre", {}, text));
+  const on = button("Read on", () => {
+    reader.readOn();
+    hint.scrollIntoView({ block: "end" });
+  });
+  const percent = element("span", { role: "status" });
+  const row = element("div", { class: "row away" }, percent, on);
+  const hint = element("div", { class: "hint in-one-place" }, row);
+  let reader = null;
+  const read = new Promise((resolve) => {
+    reader = noteReading(box, over.signal, (seen) => {
+      replace(percent, `Read it to its end to write it, with Read on or by scrolling: ${Math.floor(100 * seen)} % was on the screen.`);
+      row.classList.toggle("away", seen >= 1);
+      if (seen >= 1 && document.activeElement === on) box.focus({ preventScroll: true });
+      if (seen >= 1) resolve();
+    });
+  });
+  return { nodes: [box, hint], read, end: () => over.abort() };
 }
 
 /** The characters of a box that can be seen, in order, and where each of them is. */
