@@ -814,12 +814,14 @@ def test_what_is_read_stays_where_it_is_and_can_be_denied_while_calls_come(
 
 
 def test_a_rule_is_written_when_it_was_read_to_its_end(page: Page, guard: Guarded) -> None:
-    call(guard, 1, **{f"a{number:03}": "harmless " * 4 for number in range(150)}, zz="the end")
+    many = {f"a{number:03}": "harmless " * 4 for number in range(150)}
+    call(guard, 1, **many, other="\u0430pp", zz="the end")
     read_to_its_end(page)
     allow(page, "Allow these arguments…")
     dialog = page.get_by_role("dialog")
     write = dialog.get_by_role("button", name="Write it and allow")
     expect(dialog).to_contain_text("Read it to its end to write it")
+    expect(dialog).to_contain_text('args.other = "\\u0430pp"')
     expect(write).to_be_disabled()
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)

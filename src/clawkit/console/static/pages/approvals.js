@@ -266,7 +266,7 @@ function drawQuestion(place, question, context, { answered, connected, held }) {
       const proposed = await context.fetchJson(`/api/approvals/rule?id=${encodeURIComponent(question.id)}&scope=${scope}`);
       if (state.over) return;
       state.proposing = true;
-      const rule = toBeRead(proposed.rule, "The whole rule");
+      const rule = toBeRead(proposed.shown, "The whole rule");
       const chosen = await dialog({
         title: "Write this rule?",
         body: [
