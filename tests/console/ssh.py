@@ -64,6 +64,11 @@ def ssh_tunnel(*forwardings: str) -> Iterator[None]:
             yield
 
 
+def who_logs_in() -> dict[str, str]:
+    """The environment of a program that takes connections of whoever logs in, too."""
+    return {} if os.getuid() else {"SUDO_UID": str(pwd.getpwnam("nobody").pw_uid)}
+
+
 def _ordinary_user(folder: Path) -> tuple[str, dict[str, Any]]:
     """Who logs in, and how the server becomes that user: as root it would want more of a system."""
     shutil.copy(folder / "own", folder / "client")  # ssh takes no key that others may read

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from clawkit.guard.approvals import answer_pending, has_view, pending
 from clawkit.guard.approvals_view import SharedView
@@ -54,11 +54,15 @@ def crowded(page: Page, tmp_path: Path) -> Iterator[Guarded]:  # noqa: ARG001 - 
 
 def read_to_its_end(page: Page) -> int:
     """Press `Read on` until there is no more; gives how often."""
-    on, presses = page.locator("[data-answer=read]"), 0
-    on.wait_for()
-    while on.is_visible():
-        on.evaluate("(button) => button.click()")
-        page.wait_for_timeout(100)
+    return press_until_hidden(page.locator("[data-answer=read]"))
+
+
+def press_until_hidden(button: Locator) -> int:
+    presses = 0
+    button.wait_for()
+    while button.is_visible():
+        button.evaluate("(one) => one.click()")
+        button.page.wait_for_timeout(100)
         presses += 1
     return presses
 
@@ -357,6 +361,18 @@ def test_a_file_that_changes_is_shown_as_a_diff(page: Page, guard: Guarded, tmp_
     assert "error" in guard.receive()
 
 
+def test_what_is_spelled_out_in_a_diff_is_marked_to_the_eye_and_in_words(
+    page: Page, guard: Guarded, tmp_path: Path
+) -> None:
+    call(guard, 1, str(tmp_path / "new"), content="\\u202e literal\n\u202e real\n")
+    literal, real = (page.locator(".diff .added").nth(at) for at in (0, 1))
+    expect(literal.locator(".spelled")).to_have_count(0)
+    expect(real.locator(".spelled")).to_contain_text("spelled out: \\u202e")
+    expect(real.locator(".spelled")).to_have_css("text-decoration-line", "underline")
+    allow(page, "Deny")
+    assert "error" in guard.receive()
+
+
 def test_hostile_text_is_inert_in_every_field(page: Page, tmp_path: Path) -> None:
     script = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
     hidden = f"{script}\u202egnp.exe\x1b[2Ja\u200bb\U000e0041"
@@ -622,6 +638,23 @@ def test_a_no_replaces_a_yes_that_the_guard_has_not_confirmed(page: Page, guard:
     expect(page.locator(".toast.bad")).to_contain_text(late)
 
 
+def test_a_press_to_which_nobody_replies_says_so(page: Page, guard: Guarded) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/api/approvals/answer", hold)
+    call(guard, 1)
+    allow(page, "Deny")
+    told = page.locator(".toast.bad")
+    expect(told).to_contain_text("not known whether this answer reached the guard")
+    assert pending(approvals_socket())
+    held[0].continue_()
+    assert "error" in guard.receive()
+    expect(told).to_have_count(0)
+
+
 def test_a_page_whose_console_is_stopped_says_so_and_another_window_is_asked(
     page: Page, guard: Guarded, console: RunningConsole
 ) -> None:
@@ -778,6 +811,50 @@ def test_what_is_read_stays_where_it_is_and_can_be_denied_while_calls_come(
     call(guard, 10)
     reply = guard.receive()
     assert (reply["id"], "a person said no" in reply["error"]["message"]) == (0, True)
+
+
+def test_a_rule_is_written_when_it_was_read_to_its_end(page: Page, guard: Guarded) -> None:
+    many = {f"a{number:03}": "harmless " * 4 for number in range(150)}
+    call(guard, 1, **many, other="\u0430pp", zz="the end")
+    read_to_its_end(page)
+    allow(page, "Allow these arguments…")
+    dialog = page.get_by_role("dialog")
+    write = dialog.get_by_role("button", name="Write it and allow")
+    expect(dialog).to_contain_text("Read it to its end to write it")
+    expect(dialog).to_contain_text('args.other = "\\u0430pp"')
+    expect(write).to_be_disabled()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    allow(page, "Allow these arguments…")
+    on = dialog.get_by_role("button", name="Read on")
+    assert press_until_hidden(on) > 2
+    expect(write).to_be_enabled()
+    write.click()
+    assert "result" in guard.receive()
+    assert "the end" in guard.policy.read_text()
+
+
+def test_a_card_and_what_is_over_keep_their_words_whole(page: Page, guard: Guarded) -> None:
+    """Whatever is said of a call, and however long its name is."""
+    left = page.locator(".ask-item .left")
+    call(guard, 1)
+    expect(page.get_by_role("button", name="Allow once", exact=True)).to_be_enabled()
+    height = left.evaluate("(one) => one.offsetHeight")
+    with stopped(guard.process.pid):
+        allow(page, "Allow once")
+        expect(page.locator(".ask-item .sent")).to_contain_text("is sent")
+        assert left.evaluate("(one) => one.offsetHeight") == height
+    assert "result" in guard.receive()
+    long = {"name": "t" * 6000, "arguments": {"path": "/work/b"}}
+    guard.policy.write_text(POLICY.replace('tool = "delete_file"', 'tool = "*"'))
+    guard.send({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": long})
+    expect(page.locator(".ask-item")).to_contain_text("ttt")
+    read_to_its_end(page)
+    allow(page, "Deny")
+    assert "error" in guard.receive()
+    page.set_viewport_size({"width": 400, "height": 700})
+    expect(page.locator(".asks .small li").first).to_contain_text("ttt")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
 def test_a_call_in_the_list_can_be_pressed_while_others_come(page: Page, guard: Guarded) -> None:

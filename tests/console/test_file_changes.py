@@ -56,9 +56,9 @@ def test_what_is_too_much_for_a_change_is_read_in_the_call() -> None:
 
 def test_a_whole_file_is_compared_with_the_one_that_is_there(tmp_path: Path) -> None:
     file = tmp_path / "a"
-    assert lines(path=str(file), content="new") == ["@@@ -0,0 +1 @@", "+new"]
-    file.write_text("old\nsame")
-    assert lines(path=str(file), content="new\nsame")[1:] == ["-old", "+new", " same"]
+    assert lines(path=str(file), content="new\n") == ["@@@ -0,0 +1 @@", "+new"]
+    file.write_text("old\nsame\n")
+    assert lines(path=str(file), content="new\nsame\n")[1:] == ["-old", "+new", " same"]
 
 
 def test_a_line_break_at_the_end_begins_no_line(tmp_path: Path) -> None:
@@ -86,6 +86,41 @@ def test_what_is_hidden_in_a_line_is_spelled_out() -> None:
         "-a\\u202eb",
         "+a\\u202eb",
     ]
+
+
+def test_two_texts_that_differ_are_never_shown_alike(tmp_path: Path) -> None:
+    def shown(content: str) -> list[tuple[str, tuple[str, ...]]]:
+        found, _ = file_changes({"path": str(tmp_path / "a"), "content": content})
+        return [(line.kind, line.parts) for line in found[0].lines]
+
+    for hidden, spelled in (
+        ("\u202e", "\\u202e"),
+        (" " * 20, "\\s{20}"),
+        ("\t", "\\t"),
+        ("\u0430", "\\u0430"),
+        ("\U000e0041", "\\U000e0041"),
+    ):
+        assert ("+", ("ab", spelled, "c")) in shown(f"ab{hidden}c\n")
+        assert ("+", (f"ab{spelled}c",)) in shown(f"ab{spelled}c\n")
+        assert ("+", (f"ab{spelled}", spelled, "c")) in shown(f"ab{spelled}{hidden}c\n")
+    assert ("+", ("a", "\\s{2}")) in shown("a  \n")
+    assert ("+", ("a\\s{2}",)) in shown("a\\s{2}\n")
+    assert ("+", ("", "\\t\\s{1}")) in shown("\t \n")
+    assert shown("abc")[-1] == ("@", ("(no line break at the end)",))
+    assert shown("abc\n")[-1] == ("+", ("abc",))
+
+
+def test_of_a_part_it_is_said_where_the_line_break_at_its_end_is_replaced_too() -> None:
+    def shown(old: str, new: str) -> list[str]:
+        return lines(path="/x", old_string=old, new_string=new)[1:]
+
+    none, both = "@(no line break at the end)", "@(with the line break at the end)"
+    assert shown("a", "b") == ["-a", "+b"]
+    assert shown("a\n", "b\n") == ["-a", "+b", both]
+    assert shown("a\n", "b") == ["-a", "+b", none]
+    assert shown("a", "b\n") == ["-a", none, "+b"]
+    assert shown("", "b") == ["+b"]
+    assert shown("", "b\n") == ["+b", both]
 
 
 def test_no_file_makes_it_wait_or_fail(tmp_path: Path) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +19,7 @@ from tests.console.browser import RunningConsole, Visitor, running_console
 from tests.console.ssh import free_port
 from tests.console.test_approvals_page import ENDED
 from tests.guard.approvals import until
-from tests.processes import PATIENCE
+from tests.processes import PATIENCE, ROOT
 
 WORKER = """
 self.addEventListener("install", () => self.skipWaiting());
@@ -128,3 +132,43 @@ def test_a_page_loads_all_its_code_at_the_start(visitor: Visitor, console: Runni
         visitor.go(name)
     until(lambda: later)
     assert [url for url in later if "/api/" not in url] == []
+
+
+HOLDING = """
+import socket, sys
+from tests.ordinary_user import become_ordinary_user
+become_ordinary_user()
+held = [socket.socket() for _ in range(300)]
+for one in held:
+    one.settimeout(60)
+    try:
+        one.connect(("127.0.0.1", int(sys.argv[1])))
+    except ConnectionResetError:
+        pass
+for one in held:
+    try:
+        assert one.recv(1) == b""
+    except TimeoutError:
+        raise
+    except OSError:
+        pass
+"""
+
+
+def test_connections_of_another_user_are_dropped_and_take_nobodys_place(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    page = visitor.open(console.link)
+    if os.geteuid() != 0:  # nobody else can be run as: the user's own wait as long as they like
+        with socket.create_connection(("127.0.0.1", console.port)) as own:
+            page.reload()
+            visitor.ready("approvals")
+            own.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                own.recv(1)
+        return
+    program = (sys.executable, "-c", HOLDING, str(console.port))
+    subprocess.run(program, check=True, timeout=PATIENCE, cwd=ROOT)
+    page.reload()
+    visitor.ready("approvals")
+    expect(page.locator("#connection")).to_have_text("Live")

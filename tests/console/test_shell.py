@@ -14,7 +14,7 @@ from clawkit.text.normalization import visible
 from clawkit.wire.http.uvicorn_server import listen
 from tests.claw import CLAW, finished
 from tests.console.browser import RunningConsole, Visitor, running_console, visiting
-from tests.console.ssh import free_port, ssh_tunnel
+from tests.console.ssh import free_port, ssh_tunnel, who_logs_in
 from tests.guard.approvals import until
 from tests.guard.terminal import terminal
 
@@ -81,6 +81,8 @@ def test_over_ssh_it_says_how_to_open_a_tunnel_and_works_through_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 5 10.0.0.2 22")
+    for name, value in who_logs_in().items():
+        monkeypatch.setenv(name, value)
     with terminal(*CLAW, "console", "--port", "0", width=200) as screen:
         screen.shows("-L ")
         until(lambda: screen.text.count("-L ") == 2)

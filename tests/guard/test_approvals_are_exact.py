@@ -10,7 +10,7 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
-from clawkit.guard.call_display import spelled
+from clawkit.guard.call_display import call_lines, spelled
 from tests.guard.guarded_server import ALLOW_ALL, Guarded, guarded
 from tests.guard.test_prompt_rules import ELICITS, POLICY, answer, approve, delete, modern
 from tests.guard.test_server_side import act
@@ -121,6 +121,39 @@ def test_a_form_shows_every_character_of_what_it_asks_about(tmp_path: Path) -> N
 
 BLANK_NAMES = re.compile(r"\b(BLANK|FILLER|JOINER|NULL|SPACE|OBJECT REPLACEMENT)\b")
 DRAWN = re.compile("SYMBOL FOR|BLANK SYMBOL|GAP FILLER|LINE FILLER|PLANE SPACE")
+
+
+def test_letters_that_pass_for_ascii_ones_are_spelled_out_where_nothing_around_tells() -> None:
+    lines = call_lines(
+        {"tool": "re\u0430d", "method": "tools/call", "arguments": {"\u0430": 1, "a": 2}}
+    )
+    assert lines == ["tool: re\\u0430d", "arguments: {", '  "\\u0430": 1,', '  "a": 2', "}"]
+    for text, shown in (
+        ("/work/\u0430pp", "/work/\\u0430pp"),
+        ("\u0430\u0440\u0440", "\\u0430\\u0440\\u0440"),
+        ("\u0440asswd и я", "\\u0440asswd и я"),
+        ("\u03bfpen", "\\u03bfpen"),
+    ):
+        assert spelled(text) == shown
+    russian, greek = (
+        "\u041e\u043d, \u0430 \u043d\u0435 \u044f",
+        "\u039c\u03b9\u03ba\u03c1\u03cc \u03bf",
+    )
+    for text in (
+        russian,
+        greek,
+        "3D-\u043c\u043e\u0434\u0435\u043b\u044c",
+        "naïve café",
+        "\u0131l\u0131k",
+        "\u2013 a",
+        "日本語",
+    ):
+        assert spelled(text) == text
+
+
+def test_a_name_cannot_pass_for_what_is_spelled_out() -> None:
+    real, literal = (call_lines({"tool": f"a{name}b"})[0] for name in ("\u202e", "\\u202e"))
+    assert (real, literal) == ("tool: a\\u202eb", "tool: a\\\\u202eb")
 
 
 def test_what_draws_nothing_is_spelled_out_in_a_call() -> None:

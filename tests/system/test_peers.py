@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from clawkit.system import peers
-from clawkit.system.peers import can_tell_users, user_of
+from clawkit.system.peers import OwnUsersSocket, can_tell_users, own_users, user_of
 from tests.guard.approvals import until
 
 
@@ -80,3 +80,47 @@ def test_a_connection_that_is_not_there_is_nobodys() -> None:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         assert user_of(listening.getsockname(), ("127.0.0.1", 2)) is None
+
+
+@contextmanager
+def called(times: int) -> Iterator[OwnUsersSocket]:
+    """A listening socket to which so many connections were made."""
+    with ExitStack() as until_end:
+        listening = until_end.enter_context(OwnUsersSocket())
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(times)
+        listening.setblocking(False)
+        for _ in range(times):
+            until_end.enter_context(socket.create_connection(listening.getsockname()))
+        yield listening
+
+
+@pytest.mark.usefixtures("way")
+def test_connections_of_other_users_are_dropped_a_number_of_them_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with called(peers._REFUSED_AT_ONCE + 1) as listening:
+        monkeypatch.setattr(peers, "own_users", set[int])
+        with pytest.raises(BlockingIOError):
+            listening.accept()
+        monkeypatch.undo()
+        listening.accept()[0].close()
+        with pytest.raises(BlockingIOError):
+            listening.accept()
+
+
+def test_connections_of_which_the_system_does_not_say_whose_they_are_are_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(peers, "own_users", set[int])
+    monkeypatch.setattr(peers, "user_of", lambda *_: None)
+    with called(1) as listening:
+        listening.accept()[0].close()
+
+
+def test_who_became_root_by_sudo_is_no_other_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUDO_UID", "1234")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert own_users() == {0, 1000}
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert own_users() == {0, 1234}

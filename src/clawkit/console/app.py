@@ -38,6 +38,7 @@ from clawkit.console.pages import (
     sessions,
 )
 from clawkit.errors import LoadError
+from clawkit.system.peers import OwnUsersSocket, can_tell_users
 from clawkit.version import __version__
 from clawkit.wire.http.uvicorn_server import HttpLimits, UvicornServer, listening
 
@@ -128,6 +129,13 @@ def serve(
 
 def console_sockets(port: int | None, until_end: ExitStack) -> list[socket.socket]:
     """Where it listens until the end: at the port, or at one that nobody could wait at."""
+    bound = _bound(port, until_end)
+    if not can_tell_users():
+        return bound
+    return [until_end.enter_context(OwnUsersSocket(fileno=one.detach())) for one in bound]
+
+
+def _bound(port: int | None, until_end: ExitStack) -> list[socket.socket]:
     if port is not None:
         return until_end.enter_context(listening(HOST, port))
     for _ in range(_TRIES):

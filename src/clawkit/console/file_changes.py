@@ -19,7 +19,7 @@ from typing import Any, Literal, cast
 
 from msgspec import Struct
 
-from clawkit.guard.call_display import spelled
+from clawkit.guard.call_display import spelled, spelled_parts
 from clawkit.guard.policy.readings import holds_path
 
 _OLD_AND_NEW = (
@@ -37,6 +37,7 @@ _ELSEWHERE = "on another machine: whether it replaces a file cannot be told"
 _UNTOLD = "whether it replaces a file cannot be told: {}"
 _NOT_SHOWN = "replaces a file that is not shown: {}"
 _NO_END = "(no line break at the end)"
+_AN_END = "(with the line break at the end)"
 _SHOWN = "↑ shown above, as a change"
 _TOO_MUCH = "{}; it is too much to be shown as a change: read it in the call below"
 _MOST_WORK = 1_000_000
@@ -44,10 +45,15 @@ _MOST_WORK = 1_000_000
 
 
 class DiffLine(Struct, frozen=True):
-    """One line: it comes, it goes, it stays, or it says where the next ones are."""
+    """One line: it comes, it goes, it stays, or it says something about the others."""
 
     kind: Literal["+", "-", " ", "@"]
-    text: str
+    parts: tuple[str, ...]
+    """What is shown as it is, and what is spelled out, in turn."""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.parts)
 
 
 class FileChange(Struct, frozen=True):
@@ -94,7 +100,7 @@ def file_changes(
     found: list[FileChange] = []
     work = _Work(_MOST_WORK)
     for text in list(_replacements(rest, path, local=local)) if path else ():
-        lines = text_diff(text.old, text.new, work=work) if len(found) < _MOST_CHANGES else ()
+        lines = _lines_of(text, work) if len(found) < _MOST_CHANGES else ()
         if lines is None:
             found.append(FileChange(spelled(path), _TOO_MUCH.format(text.about), ()))
             break
@@ -102,6 +108,10 @@ def file_changes(
             found.append(FileChange(spelled(path), text.about, lines))
             text.within.update(dict.fromkeys(text.names, _SHOWN))
     return tuple(found), rest
+
+
+def _lines_of(text: _Replacement, work: _Work) -> tuple[DiffLine, ...] | None:
+    return text_diff(text.old, text.new, work=work, is_part=text.is_part)
 
 
 class _Replacement(Struct, frozen=True):
@@ -112,6 +122,7 @@ class _Replacement(Struct, frozen=True):
     new: str
     within: dict[str, Any]
     names: tuple[str, ...]
+    is_part: bool = False
 
 
 def _replacements(arguments: dict[str, Any], path: str, *, local: bool) -> Iterator[_Replacement]:
@@ -137,7 +148,7 @@ def _edits(arguments: dict[str, Any]) -> Iterator[_Replacement]:
     for names in _OLD_AND_NEW:
         old, new = map(arguments.get, names)
         if isinstance(old, str) and isinstance(new, str):
-            yield _Replacement("a part is replaced", old, new, arguments, names)
+            yield _Replacement("a part is replaced", old, new, arguments, names, is_part=True)
 
 
 def _current_text(path: str) -> tuple[str, str]:
@@ -205,11 +216,17 @@ class _Comparison(difflib.SequenceMatcher[str]):
 
 
 def text_diff(
-    old: str, new: str, context: int = _MOST_LINES, work: _Work | None = None
+    old: str,
+    new: str,
+    context: int = _MOST_LINES,
+    work: _Work | None = None,
+    *,
+    is_part: bool = False,
 ) -> tuple[DiffLine, ...] | None:
     """A text as it becomes another one; nothing where they are equal.
 
-    None where they are too long to compare, or it would take too long.
+    None where they are too long to compare, or it would take too long. Of a file it is said where
+    it has no line break at its end; of a part of one, where both have it or one of them.
     """
     before, after = _lines(old), _lines(new)
     if before == after:
@@ -221,8 +238,9 @@ def text_diff(
         lines = list(_unified(comparison, context))
     except _TooMuchError:
         return None
-    ends_differ = bool(old and new) and old.endswith("\n") != new.endswith("\n")
-    return tuple(one for line in lines for one in _shown(line, ends_differ=ends_differ))
+    ends = {text.endswith("\n") for text in (old, new) if text}
+    shown = [one for line in lines for one in _shown(line, says_end=not is_part or len(ends) > 1)]
+    return (*shown, *([DiffLine("@", (_AN_END,))] if is_part and ends == {True} else []))
 
 
 def _unified(comparison: _Comparison, context: int) -> Iterator[str]:
@@ -252,13 +270,18 @@ def _lines(text: str) -> list[str]:
     return [line for line in re.split(r"(?<=\n)", text) if line]
 
 
-def _shown(line: str, *, ends_differ: bool) -> Iterator[DiffLine]:
+def _shown(line: str, *, says_end: bool) -> Iterator[DiffLine]:
     yield _line(line.removesuffix("\n"))
-    if ends_differ and not line.endswith("\n") and not line.startswith("@@"):
-        yield DiffLine("@", _NO_END)
+    if says_end and not line.endswith("\n") and not line.startswith("@@"):
+        yield DiffLine("@", (_NO_END,))
 
 
 def _line(line: str) -> DiffLine:
     if line.startswith("@@"):
-        return DiffLine("@", line)
-    return DiffLine(cast("Literal['+', '-', ' ']", line[0]), spelled(line[1:]))
+        return DiffLine("@", (line,))
+    text = line[1:].rstrip(" ")
+    parts = spelled_parts(text)
+    if spaces := len(line) - 1 - len(text):
+        last = f"\\s{{{spaces}}}"  # nobody sees them at the end of a line
+        parts = (*parts[:-1], parts[-1] + last) if len(parts) % 2 == 0 else (*parts, last)
+    return DiffLine(cast("Literal['+', '-', ' ']", line[0]), parts)

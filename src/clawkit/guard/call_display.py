@@ -29,6 +29,7 @@ _BLANK = re.compile(
 )
 # In JSON no backslash is followed by an s: nothing in a call can be taken for this.
 _MANY_SPACES = re.compile(" {17,}")
+_SPELLED_SPACES = re.compile(r"\\s\{(\d+)\}")
 _RIGHT_TO_LEFT = ("R", "AL", "AN")
 REORDERED = (
     "It has letters that are written from right to left: what stands beside them may be shown in "
@@ -55,10 +56,13 @@ def can_be_read(call: Call) -> bool:
 
 
 def call_lines(call: Mapping[str, Any]) -> list[str]:
-    """A call in lines of any length: its tool, its arguments, and whatever else belongs to it."""
-    lines = [f"tool: {spelled(str(call.get('tool')))}"]
+    """A call in lines of any length: its tool, its arguments, and whatever else belongs to it.
+
+    Nothing in it can be taken for what is spelled out: backslashes of its own are doubled.
+    """
+    lines = [f"tool: {_doubled(call.get('tool'))}"]
     if call.get("method") != "tools/call":
-        lines.append(f"method: {spelled(str(call.get('method')))}")
+        lines.append(f"method: {_doubled(call.get('method'))}")
     for name, value in call.items():
         if name == "arguments" or (value and name not in ("tool", "method")):
             text = f"{name}: {json.dumps(value, indent=2, ensure_ascii=False)}"
@@ -66,12 +70,36 @@ def call_lines(call: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def _doubled(name: object) -> str:
+    return spelled(str(name).replace("\\", "\\\\"))
+
+
 def spelled(text: str) -> str:
-    """A text on one line with all invisible characters escaped."""
+    """A text on one line with all characters escaped that are invisible or taken for others."""
     text = visible(text, len(text))
     if not text.isascii():
+        from clawkit.text.non_ascii import spell_look_alikes
+
         text = _spell_marks(_BLANK.sub(lambda found: _escaped(found[0]), text))
+        text = spell_look_alikes(text, _escaped)
     return _MANY_SPACES.sub(lambda found: f"\\s{{{len(found[0])}}}", text)
+
+
+def spelled_parts(text: str) -> tuple[str, ...]:
+    """`spelled` in parts: what stands in the text so, and what is spelled out, in turn."""
+    shown = spelled(text)
+    parts: list[str] = []
+    of_part = begun = at = place = 0
+    while place < len(text):
+        # A backslash of the text's own is shown as it is.
+        is_spelled = shown[at] == "\\" != text[place]
+        if is_spelled != bool(of_part):
+            parts.append(shown[begun:at])
+            of_part, begun = int(is_spelled), at
+        many = _SPELLED_SPACES.match(shown, at) if is_spelled and text[place] == " " else None
+        at += many.end() - at if many else len(_escaped(text[place])) if is_spelled else 1
+        place += int(many[1]) if many else 1
+    return (*parts, shown[begun:])
 
 
 def _spell_marks(text: str) -> str:

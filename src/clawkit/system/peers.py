@@ -7,6 +7,7 @@ served, the table of all of them is read, which takes milliseconds.
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
 import struct
 import sys
@@ -19,6 +20,8 @@ _TABLES = {4: Path("/proc/net/tcp"), 16: Path("/proc/net/tcp6")}
 _TRIES = 3
 """The kernel writes a table in pieces: a row can be missed while another one goes."""
 _USER, _INODE = 7, 9
+_REFUSED_AT_ONCE = 64
+_CLOSED_AT_ONCE = struct.pack("ii", 1, 0)
 
 _SOCK_DIAG = 4
 _BY_FAMILY = 20
@@ -53,6 +56,33 @@ def user_of(peer: tuple[Any, ...], ours: tuple[Any, ...]) -> int | None:
     ends = _end(peer), _end(ours)
     found = _asked_for(*ends) or _listed(*ends)
     return found.user if found is not None and found.inode else None
+
+
+class OwnUsersSocket(socket.socket):
+    """A listening socket, without blocking, that drops the connections of other users' programs.
+
+    They cost little and take nobody's place. Root's are taken, which can do everything anyway: a
+    tunnel's may be. So are those of which the system does not say whose they are.
+    """
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        for _ in range(_REFUSED_AT_ONCE):
+            connection, peer = super().accept()
+            try:
+                user = user_of(peer, connection.getsockname())
+            except OSError:  # it is closed again
+                user = None
+            if user is None or user in own_users():
+                return connection, peer
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _CLOSED_AT_ONCE)
+            connection.close()
+        raise BlockingIOError  # whoever has been let in is served before the next ones
+
+
+def own_users() -> set[int]:
+    """This user, root, and who became root by `sudo`."""
+    behind = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
+    return {os.geteuid(), 0, *([int(behind)] if behind.isdecimal() else [])}
 
 
 def _end(name: tuple[Any, ...]) -> _End:

@@ -90,6 +90,10 @@ def _by_letter(kind: str) -> dict[str, str]:
 
 _LOOKS = _by_letter("letters")
 _LOOKS_LIKE = re.compile(f"[{''.join(_LOOKS)}]")
+# Dashes and the letters of Turkish are what they are.
+_PASSING = re.compile(f"[{''.join(one for one in _LOOKS if one.isalpha() and one not in 'İı')}]")
+_SEGMENT = re.compile(r'[^"]+')
+_WORD = re.compile(r"[^\W_]+")
 _STANDS_FOR = _by_letter("signs")
 _SIGN_LIKE = re.compile(f"[{''.join(_STANDS_FOR)}]")
 # Characters that show nothing: controls but not white space, joiners, direction marks, fillers,
@@ -124,6 +128,36 @@ def look_alike(text: str) -> str:
     """A text with the ASCII letters that its letters look like."""
     changed = change_each(text, lambda letter: _LOOKS.get(letter, letter))
     return _LOOKS_LIKE.sub(lambda letter: _LOOKS[letter[0]], text) if changed is None else changed
+
+
+def spell_look_alikes(text: str, spell: Callable[[str], str]) -> str:
+    """A text in which the letters are spelled that nobody tells from ASCII ones.
+
+    Those in a word with ASCII letters, and those of a script of which no other letter stands
+    between the same quotation marks: "\u0430" alone, but not in a Russian sentence.
+    """
+    if not _PASSING.search(text):
+        return text
+    return _SEGMENT.sub(lambda found: _spell_in(found[0], spell), text)
+
+
+def _spell_in(segment: str, spell: Callable[[str], str]) -> str:
+    rest = _PASSING.sub("", segment)
+    scripts = {_script(letter) for letter in set(rest) if letter.isalpha()}
+
+    def spell_in_word(word: re.Match[str]) -> str:
+        mixed = any(letter.isascii() and letter.isalpha() for letter in word[0])
+        return _PASSING.sub(
+            lambda one: spell(one[0]) if mixed or _script(one[0]) not in scripts else one[0],
+            word[0],
+        )
+
+    return _WORD.sub(spell_in_word, segment)
+
+
+@lru_cache(maxsize=4096)
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "").partition(" ")[0]
 
 
 @lru_cache(maxsize=4096)

@@ -344,7 +344,7 @@ def _allow_keys(ask: Ask) -> Iterator[str]:
 def _start(ask: Ask) -> str:
     """The beginning of the arguments, to tell questions apart."""
     text = msgspec.json.encode(ask.call.get("arguments")).decode()
-    return visible(text[:_LONGEST_START]) + ("…" if len(text) > _LONGEST_START else "")
+    return spelled(text[:_LONGEST_START]) + ("…" if len(text) > _LONGEST_START else "")
 
 
 def _name(ask: Ask) -> str:

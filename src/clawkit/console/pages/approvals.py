@@ -132,6 +132,8 @@ class ProposedRule(Struct, frozen=True):
     """A rule as it would be written."""
 
     rule: str
+    shown: str
+    """With everything hidden spelled out."""
     file: str
     above: int
 
@@ -257,7 +259,9 @@ class ApprovalsDesk:
 
     def proposed(self, given: ScopeOf) -> ProposedRule:
         ask = self._ask(given.id)
-        return ProposedRule(rule_of(ask, given.scope), str(policy_of(ask)), ask.rule)
+        rule = rule_of(ask, given.scope)
+        shown = "\n".join(map(spelled, rule.splitlines()))
+        return ProposedRule(rule, shown, str(policy_of(ask)), ask.rule)
 
     def answer(self, given: PageAnswer) -> AnswerOutcome:
         """Answer what was shown; it is told what the guard made of it."""

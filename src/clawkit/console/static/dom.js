@@ -192,14 +192,20 @@ export function longText(text, most = 2000) {
 
 const LINES = { "+": ["added", "added: "], "-": ["removed", "removed: "], " ": ["same", ""], "@": ["where", ""] };
 
+/** Parts of a text that are in turn what it is and what is spelled out in it. */
+function withSpelled(parts) {
+  const spoken = (text) => element("span", { class: "unseen" }, text);
+  return parts.map((part, at) => (at % 2 ? element("span", { class: "spelled" }, spoken(" spelled out: "), part, spoken(" ")) : part));
+}
+
 /** The lines of a diff, each with its kind. */
 export function diff(lines) {
   return element(
     "div",
     { class: "diff" },
-    lines.map(({ kind, text }) => {
+    lines.map(({ kind, parts }) => {
       const [name, spoken] = LINES[kind];
-      return element("div", { class: name }, spoken && element("span", { class: "unseen" }, spoken), element("span", { class: "sign", "aria-hidden": "true" }, kind === "@" ? "" : kind), element("span", { class: "text" }, text));
+      return element("div", { class: name }, spoken && element("span", { class: "unseen" }, spoken), element("span", { class: "sign", "aria-hidden": "true" }, kind === "@" ? "" : kind), element("span", { class: "text" }, withSpelled(parts)));
     }),
   );
 }
@@ -397,7 +403,7 @@ function view() {
 /**
  * Asks in a dialog; gives the value of the action that was chosen, or null. An action with `act`
  * gives what that gives; if it fails, the dialog stays as it is and says why. With `calm`, no press counts that was meant
- * for what is below it. Where `unsaved()`, the first Escape only says so.
+ * for what is below it. The first action can be chosen when `until` is so. Where `unsaved()`, the first Escape only says so.
  */
 export function dialog({
   title,
@@ -405,6 +411,7 @@ export function dialog({
   actions = [{ label: "Close", value: null }],
   keep = false,
   calm = false,
+  until = null,
   unsaved = () => false,
 }) {
   const heading = `dialog-${(dialog.count = (dialog.count || 0) + 1)}`;
@@ -430,10 +437,15 @@ export function dialog({
       busy(false);
       held?.focus();
     };
+    let isBusy = false;
+    let isHeld = Boolean(until);
     const busy = (is) => {
-      for (const one of buttons) one.disabled = is;
+      isBusy = is;
+      buttons.forEach((one, at) => (one.disabled = is || (isHeld && at === 0)));
     };
     const buttons = actions.map(({ label, value, act, kind }) => button(label, () => (act ? attempt(act) : end(value)), { class: kind }));
+    busy(false);
+    until?.then(() => ((isHeld = false), busy(isBusy)));
     const offered = element("p", { class: "actions" }, buttons);
     const isTyped = (field) => field.matches("input:not([type=checkbox], [type=radio])");
     const onEnter = (event) => {
@@ -454,7 +466,7 @@ export function dialog({
     node.addEventListener("cancel", (event) => {
       const drops = !warned && unsaved();
       if (drops) replace(failed, element("p", { class: "note" }, "What you typed is not saved: Escape again drops it."));
-      if (keep || buttons[0].disabled || drops) event.preventDefault();
+      if (keep || isBusy || drops) event.preventDefault();
       warned ||= drops;
     });
     node.addEventListener("close", () => (node.remove(), goBack(), resolve(chosen)));

@@ -4,7 +4,8 @@
 const TOKEN = "claw-token";
 const SECRET = "claw-secret"; // what only this console and its pages know
 const AGAIN = 1000; // milliseconds until the stream is asked for again
-const SILENT = 8000; // milliseconds after which a console that says nothing is taken for stopped
+const SILENT = 8000; // milliseconds after which a console that says nothing is taken for stopped, and a tab for hung
+const PULSE = 2000; // milliseconds between the signs that a tab is there which waits for the console
 const REFUSALS = 5; // so often in a row nobody was at the port: a stopped console is there, one that ended is not
 const UNREACHED = "The console does not answer: is `claw console` still running?";
 const ENDED = "This console has ended; run `claw console` again";
@@ -125,41 +126,86 @@ function end() {
 /**
  * Opens the stream, in one tab for all: a browser has few connections. The topic "connection" is
  * whether it stands; `ended`, whether it never will again; and `over`, what to do where it does not.
+ *
+ * A tab that leads can hang, as the others cannot see: one that hears nothing from it takes its place. What it says when
+ * it goes on is old, so each lead has a `term`, and nobody listens to an earlier one.
  */
 export function connect() {
   const name = `claw-console ${secret.slice(0, 16)}`; // at a port of its own choice, the next console has the same origin
   const others = new BroadcastChannel(name);
-  let leads = false; // false where another tab has the stream
-  const tell = (message) => {
-    leads = true;
-    heard(message);
-    others.postMessage(message);
+  let term = 0; // the latest that was heard of
+  let leading = null; // ends the lead of this tab, if it has it
+  let waiting = null; // ends its wait for the lead
+  let timer = 0;
+
+  const listen = () => {
+    clearTimeout(timer);
+    if (!ended && !leading) timer = setTimeout(takeOver, SILENT);
   };
-  const state = (connected, over = "") => tell({ topic: "connection", value: { connected, ended, over } });
   watch("connection", (now) => {
     doubtful = !now.connected;
     if (now.ended) end();
   });
   others.onmessage = ({ data }) => {
-    if (!data.hello) heard(data);
-    else if (leads) for (const [topic, value] of latest) others.postMessage({ topic, value });
+    if (data.hello) {
+      if (leading) for (const [topic, value] of latest) others.postMessage({ term, topic, value });
+      return;
+    }
+    if (data.term < term) return;
+    if (data.term > term) leading?.abort();
+    term = data.term;
+    if (data.topic) heard(data);
+    listen();
+  };
+
+  const lead = async () => {
+    const own = new AbortController();
+    const { signal } = own;
+    const mine = Math.max(Date.now(), term + 1);
+    [leading, term] = [own, mine];
+    clearTimeout(timer);
+    const tell = (message) => {
+      if (signal.aborted) return;
+      heard(message);
+      others.postMessage({ term: mine, ...message });
+    };
+    const state = (connected, over = "") => tell({ topic: "connection", value: { connected, ended, over } });
+    const pulse = () => others.postMessage({ term: mine });
+    while (!ended && !signal.aborted) {
+      const over = await read({ tell, state, pulse, signal }).catch(() => "");
+      if (!ended) state(false, over);
+      const beating = setInterval(pulse, PULSE);
+      await standsAgain(signal);
+      clearInterval(beating);
+    }
+    if (ended) state(false, ENDED);
+  };
+  const follow = async (options) => {
+    await navigator.locks.request(name, options, lead).catch(() => null); // it fails where another tab takes the lead
+    if (ended || options.signal?.aborted) return;
+    leading?.abort();
+    leading = null;
+    others.postMessage({ hello: true });
+    wait();
+  };
+  const wait = () => {
+    listen();
+    waiting = new AbortController();
+    follow({ signal: waiting.signal });
+  };
+  const takeOver = () => {
+    waiting.abort();
+    heard({ topic: "connection", value: { connected: false, ended, over: "" } }); // nothing is known until it is heard from
+    follow({ steal: true });
   };
   others.postMessage({ hello: true });
-  const lead = async () => {
-    while (!ended) {
-      const over = await read(tell, state).catch(() => "");
-      if (!ended) state(false, over);
-      await standsAgain();
-    }
-    state(false, ENDED);
-  };
-  navigator.locks.request(name, lead);
+  wait();
 }
 
-/** Waits until our console answers again, or has ended. */
-async function standsAgain() {
+/** Waits until our console answers again, or has ended, or another tab leads. */
+async function standsAgain(signal) {
   let refusals = 0;
-  while (!ended) {
+  while (!ended && !signal.aborted) {
     await new Promise((done) => setTimeout(done, AGAIN));
     const who = await whoAnswers();
     if (who === "ours") return;
@@ -169,8 +215,8 @@ async function standsAgain() {
 }
 
 /** Reads the stream to its end; gives what to do where the session is over. */
-async function read(tell, state) {
-  const response = await fetched("/api/watch", { accept: "text/event-stream" });
+async function read({ tell, state, pulse, signal }) {
+  const response = await fetched("/api/watch", { accept: "text/event-stream", signal });
   if (response.status === 401) return (await response.json()).error;
   if (!response.ok) return "";
   state(true);
@@ -183,6 +229,7 @@ async function read(tell, state) {
     clearTimeout(timer);
     if (silent) reader.cancel().catch(() => null);
     if (done) return "";
+    pulse();
     const events = (rest + value).split("\n\n");
     rest = events.pop();
     for (const event of events) {

@@ -10,6 +10,8 @@ const KEYS = { once: "a", session: "s", tool: "t", deny: "d", "always-call": "w"
 const MOVES = { j: 1, k: -1 };
 const REST = 1000; // milliseconds after what was typed for something else, in which no key is an answer
 const TYPED_ON = "No key counted: the one before was none of these, or the window had just come to the front. Press again.";
+const UNHEARD = 4000; // milliseconds without a reply to an answer, after which the page says so
+const NO_REPLY = "The console has not replied yet: it is not known whether this answer reached the guard.";
 const KEYS_OFF = "claw-keys-off";
 
 export async function show(root, context) {
@@ -215,8 +217,8 @@ function drawItem(ask, onclick) {
     element("span", { class: "strong text" }, ask.tool),
     ask.about && element("span", { class: "mono about text" }, ask.about),
     element("span", { class: "dim small text" }, ask.server),
-    sent,
     clock,
+    sent,
   );
   return {
     node: element("li", {}, shown),
@@ -250,7 +252,12 @@ function drawQuestion(place, question, context, { answered, connected, held }) {
     if (state.busy === "deny" || (state.busy && value !== "deny")) return; // a no may follow what is not confirmed
     state.busy = value;
     const body = { id: question.id, digest: question.digest, answer: value, ...more };
+    let said = null;
+    // What was sent on and waits for the guard is said in the card.
+    const late = setTimeout(() => !state.sent && (said = toast(NO_REPLY, { kind: "bad", seconds: 3600 })), UNHEARD);
     await context.attempt(() => answered(question.id, question.tool, () => context.fetchJson("/api/approvals/answer", { body })));
+    clearTimeout(late);
+    said?.remove();
     if (state.busy === value) state.busy = "";
   };
 
@@ -259,15 +266,18 @@ function drawQuestion(place, question, context, { answered, connected, held }) {
       const proposed = await context.fetchJson(`/api/approvals/rule?id=${encodeURIComponent(question.id)}&scope=${scope}`);
       if (state.over) return;
       state.proposing = true;
+      const rule = toBeRead(proposed.shown, "The whole rule");
       const chosen = await dialog({
         title: "Write this rule?",
         body: [
           element("p", {}, "It goes into ", element("code", {}, proposed.file), `, above rule ${proposed.above}, and allows such calls from now on.`),
-          element("pre", { tabindex: "0" }, proposed.rule),
+          rule.nodes,
         ],
         actions: [{ label: "Write it and allow", value: true, kind: "primary" }, { label: "Cancel", value: null }],
         calm: true,
+        until: rule.read,
       });
+      rule.end();
       state.proposing = false;
       if (chosen) await answer("always", { scope, rule: proposed.rule });
     });
@@ -432,6 +442,29 @@ function noteReading(box, signal, onSeen) {
       if (seen < text.length) box.scrollBy({ top: text.place(seen).top - edges().top - 24, behavior: "instant" });
     },
   };
+}
+
+/** A text that is confirmed when it was `read` to its end, as its call is. */
+function toBeRead(text, label) {
+  const over = new AbortController();
+  const box = element("div", { class: "call", tabindex: "0", role: "region", "aria-label": label }, element("pre", {}, text));
+  const on = button("Read on", () => {
+    reader.readOn();
+    hint.scrollIntoView({ block: "end" });
+  });
+  const percent = element("span", { role: "status" });
+  const row = element("div", { class: "row away" }, percent, on);
+  const hint = element("div", { class: "hint in-one-place" }, row);
+  let reader = null;
+  const read = new Promise((resolve) => {
+    reader = noteReading(box, over.signal, (seen) => {
+      replace(percent, `Read it to its end to write it, with Read on or by scrolling: ${Math.floor(100 * seen)} % was on the screen.`);
+      row.classList.toggle("away", seen >= 1);
+      if (seen >= 1 && document.activeElement === on) box.focus({ preventScroll: true });
+      if (seen >= 1) resolve();
+    });
+  });
+  return { nodes: [box, hint], read, end: () => over.abort() };
 }
 
 /** The characters of a box that can be seen, in order, and where each of them is. */
