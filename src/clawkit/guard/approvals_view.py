@@ -116,10 +116,10 @@ class _Question:
         return not self.given or (answer == "deny" and said(self.given).answer != "deny")
 
     def asked_by(self, connection: _Connection) -> None:
-        """Its proxy asks, or asks again: what was answered meanwhile is sent to it."""
+        """Its proxy asks, or asks again: it is told what was answered meanwhile, be it nothing."""
         self.connection = connection
-        if self.given:
-            self.send(said(self.given))
+        nothing = ViewReply(VERSION, self.ask.id, self.ask.digest)
+        self.send(said(self.given) if self.given else nothing)
 
     def send(self, given: ViewReply) -> None:
         """Send an answer, if there is somebody to send it to."""
