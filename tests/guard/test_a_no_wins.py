@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,15 @@ import pytest
 
 from clawkit.guard import approvals_view, locations
 from clawkit.guard.approval_answers import rule_of
-from clawkit.guard.approvals import Answer, Ask
+from clawkit.guard.approvals import Answer, Ask, pending
 from clawkit.guard.approvals_view import SharedView
 from tests.guard.approvals import until
 from tests.guard.guarded_server import Guarded, guarded
+from tests.guard.terminal import terminal
+from tests.guard.test_approvals_terminal import COMMAND, KEYS
 from tests.guard.test_prompt_rules import ELICITS, answer, deletions
 from tests.guard.test_prompts_in_a_view import send, socket
-from tests.guard.test_stopped_processes import PATIENT, guard, stopped
+from tests.guard.test_stopped_processes import PATIENT, guard, killed, stopped
 
 __all__ = ["guard", "socket"]
 MANY = PATIENT.replace("prompts = 3", "prompts = 9").replace("_minute = 8", "_minute = 99")
@@ -160,3 +162,53 @@ def in_form_and_window(guard: Guarded, window: SharedView, id: int) -> tuple[dic
     answer(guard, form, "deny")
     replies = (guard.receive(), guard.receive())
     return next(reply for reply in replies if "method" in reply), ask
+
+
+@pytest.mark.parametrize("gone", [killed, stopped])
+def test_a_yes_ends_with_a_window_that_only_looked_on(
+    socket: Path, guard: Guarded, gone: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    with SharedView(socket, "page") as first, terminal(*COMMAND) as second:
+        second.shows("nothing waiting")
+        send(guard, 1)
+        second.shows(KEYS)
+        (ask,) = asked(first)
+        with stopped(guard.process.pid):
+            second.type("a")
+            until(lambda: first.given() == {ask.id: "once"})
+            with gone(second.process.pid):
+                until(lambda: first.given() == {})
+        first.answer(ask.id, "deny")
+        assert "a person said no" in guard.receive()["error"]["message"]
+        assert deletions(guard) == 0
+
+
+def test_a_yes_ends_when_its_window_closes_and_a_no_does_not(socket: Path, guard: Guarded) -> None:
+    with SharedView(socket) as first:
+        for number in (1, 2):
+            send(guard, number)
+            asked(first, number)
+        one, other = first.asks()
+        with SharedView(socket) as second, stopped(guard.process.pid):
+            assert not second.answer(one.id, "once")
+            assert not second.answer(other.id, "deny")
+            assert first.given() == {one.id: "once", other.id: "deny"}
+            second.close()
+            until(lambda: first.given() == {other.id: "deny"})
+        assert guard.receive()["id"] == 2
+        assert first.asks() == (one,)
+        assert deletions(guard) == 0
+
+
+def test_a_no_that_a_stopped_window_does_not_take_is_said_by_the_next(
+    socket: Path, guard: Guarded
+) -> None:
+    with terminal(*COMMAND) as first:
+        first.shows("nothing waiting")
+        until(lambda: pending(socket) == [])
+        with SharedView(socket) as second:
+            send(guard, 1)
+            (ask,) = asked(second)
+            with stopped(first.process.pid):
+                second.answer(ask.id, "deny")
+                assert "a person said no" in guard.receive()["error"]["message"]

@@ -244,7 +244,8 @@ def look(path: Path) -> ViewReply | None:
 
     Raises PolicyError, as everything that asks a view, where that speaks another version.
     """
-    return _request(path, ViewRequest(VERSION, "pending"), _LOOK_SECONDS)
+    with ExitStack() as until_end:
+        return _request(path, ViewRequest(VERSION, "pending"), _LOOK_SECONDS, until_end)
 
 
 def answer_pending(path: Path, id: str, answer: Answer) -> str | None:
@@ -254,11 +255,21 @@ def answer_pending(path: Path, id: str, answer: Answer) -> str | None:
 
 
 def send_answer(
-    path: Path, id: str, answer: Answer, source: Source, rule: str = ""
+    path: Path,
+    id: str,
+    answer: Answer,
+    source: Source,
+    rule: str = "",
+    until_end: ExitStack | None = None,
 ) -> ViewReply | None:
-    """Answer a question through the running view, and wait for what its proxy says to that."""
+    """Answer a question through the running view, and wait for what its proxy says to that.
+
+    A yes that its proxy has not confirmed stands until the end of this process, or of `until_end`.
+    """
     request = ViewRequest(VERSION, "answer", id=id, answer=answer, source=source, rule=rule)
-    return _request(path, request, ANSWER_SECONDS + _PATIENCE)
+    with ExitStack() as by_default:
+        patience = ANSWER_SECONDS + _PATIENCE
+        return _request(path, request, patience, until_end or by_default)
 
 
 def unusable(path: Path) -> str:
@@ -319,14 +330,16 @@ _OTHER_VERSION = (
 )
 
 
-def _request(path: Path, request: ViewRequest, patience: float = _PATIENCE) -> ViewReply | None:
+def _request(
+    path: Path, request: ViewRequest, patience: float, until_end: ExitStack
+) -> ViewReply | None:
     connection = _connect(path)
     if connection is None:
         return None
+    until_end.enter_context(connection)
     try:
-        with connection:
-            connection.sendall(_line(request))
-            line = _read_line(connection, time.monotonic() + patience)
+        connection.sendall(_line(request))
+        line = _read_line(connection, time.monotonic() + patience)
         version = msgspec.json.decode(line, type=_Versioned).version
         if version == VERSION:
             return msgspec.json.decode(line, type=ViewReply)
