@@ -124,20 +124,44 @@ def test_a_modern_client_chooses_a_scope_too(tmp_path: Path) -> None:
         assert "inputRequests" not in modern(guard, 3, "tools/call", **call)["result"]
 
 
-def test_equal_calls_that_wait_are_asked_about_once(tmp_path: Path) -> None:
+def test_equal_calls_that_wait_are_asked_about_one_by_one(tmp_path: Path) -> None:
     with guarded(tmp_path, ASKS, "--name", "files") as guard:
         guard.initialize(ELICITS)
         question = delete(guard, 1)
         send(guard, 2, "/tmp/a")
-        send(guard, 3, "/tmp/other")
         answer(guard, question, "allow once")
-        replies = [guard.receive() for _ in range(3)]
-        assert {reply["id"] for reply in replies if "result" in reply} == {1, 2}
-        assert deletions(guard) == 2
+        replies = [guard.receive() for _ in range(2)]
+        assert [reply["id"] for reply in replies if "result" in reply] == [1]
         (other,) = (reply for reply in replies if "method" in reply)
+        assert deletions(guard) == 1
         answer(guard, other, "deny")
-        assert guard.receive()["id"] == 3
-        assert delete(guard, 4)["method"] == "elicitation/create"
+        assert guard.receive()["error"]
+
+
+def test_a_session_for_a_call_is_one_for_the_equal_calls_that_wait(
+    view: ApprovalsView, tmp_path: Path
+) -> None:
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize()
+        for number in (1, 2, 3):
+            send(guard, number, "/tmp/a")
+        until(lambda: len(view.asks()) == 3)
+        assert view.answer(view.asks()[0].id, "session")
+        assert {guard.receive()["id"] for _ in range(3)} == {1, 2, 3}
+
+
+def test_no_more_equal_calls_wait_than_questions_may(view: ApprovalsView, tmp_path: Path) -> None:
+    with guarded(tmp_path, ASKS, "--name", "files") as guard:
+        guard.initialize()
+        for number in range(20):
+            send(guard, number, "/tmp/a")
+        refused = [guard.receive()["error"]["message"] for _ in range(17)]
+        assert all("wait already" in text for text in refused)
+        until(lambda: len(view.asks()) == 3)
+        for ask in view.asks():
+            assert view.answer(ask.id, "once")
+        assert all("result" in guard.receive() for _ in range(3))
+        assert deletions(guard) == 3
 
 
 def test_a_client_shows_one_form_at_a_time_and_the_others_wait(tmp_path: Path) -> None:
@@ -180,19 +204,6 @@ def test_what_waits_for_its_form_can_be_answered_in_the_view(
         assert guard.receive()["id"] == 2
         answer(guard, question, "allow once")
         assert guard.receive()["id"] == 1
-
-
-def test_an_equal_call_stays_asked_about_when_the_first_is_cancelled(tmp_path: Path) -> None:
-    with guarded(tmp_path, ASKS, "--name", "files") as guard:
-        guard.initialize(ELICITS)
-        question = delete(guard, 1)
-        send(guard, 2, "/tmp/a")
-        cancelled = {"requestId": 1, "reason": "changed my mind"}
-        guard.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled})
-        assert guard.tool("echo", id=9, text="x")["id"] == 9
-        answer(guard, question, "allow once")
-        assert guard.receive()["id"] == 2
-        assert deletions(guard) == 1
 
 
 def test_an_answer_for_more_lets_the_others_go_that_it_covers(tmp_path: Path) -> None:

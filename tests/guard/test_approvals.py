@@ -155,7 +155,8 @@ def test_the_view_drops_a_question_at_its_deadline_whatever_the_proxy_does(
     ask = question(seconds=0.1)
     with connected(socket) as end:
         end.sendall(request(kind="ask", ask=ask_as_json(ask)))
-        reply = json.loads(end.recv(4096))
+        asked, reply = map(json.loads, end.makefile())
+    assert "answer" not in asked
     assert (reply["answer"], reply["id"], reply["digest"]) == ("deny", "q1", ask.digest)
     assert view.asks() == ()
 
@@ -342,7 +343,6 @@ def test_a_call_that_is_too_large_is_never_asked_about(view: ApprovalsView, sock
         pytest.param({"digest": "0" * 64}, id="another call"),
         pytest.param({"id": "q2"}, id="another question"),
         pytest.param({"answer": "yes"}, id="no answer we know"),
-        pytest.param({"answer": None}, id="no answer"),
     ],
 )
 def test_an_answer_that_is_not_to_this_question_is_none(
@@ -354,7 +354,9 @@ def test_an_answer_that_is_not_to_this_question_is_none(
         assert ask_view(socket, ask) == "unclear"
 
 
-@pytest.mark.parametrize("reply", [b"once\n", b"[]\n", b"\xff\n", b'{"version":7,"id":"\xff"}\n'])
+@pytest.mark.parametrize(
+    "reply", [b"once\n", b"[]\n", b"\xff\n", b'{"version":%d,"id":"\xff"}\n' % VERSION]
+)
 def test_a_reply_that_cannot_be_read_is_no_answer(socket: Path, reply: bytes) -> None:
     with impostor(socket, reply):
         assert ask_view(socket, question()) == "unclear"

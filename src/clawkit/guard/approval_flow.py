@@ -22,6 +22,7 @@ from clawkit.guard.pending_approvals import (
     ApprovalTicket,
     Binding,
     Choices,
+    Count,
     GivenAnswer,
     HeldMessage,
     Settlement,
@@ -190,13 +191,18 @@ class ApprovalFlow:
         journal: Journal,
         release: Release,
         judge_again: Callable[[JudgedMessage], Passage],
+        caught_up: Callable[[], bool],
     ) -> None:
-        """`judge_again` is for what was allowed while it waited, by a rule or for this session."""
+        """`judge_again` is for what was allowed while it waited, by a rule or for this session.
+
+        `caught_up` is whether all was taken in that the client has said.
+        """
         self._judge = judge
         self._client = client
         self._journal = journal
         self._release = release
         self._judge_again = judge_again
+        self._caught_up = caught_up
         self._waiting: dict[tuple[Side, RequestId], HeldMessage] = {}
         self._granted: set[Binding] = set()
         self._granted_tools: set[ToolGrant] = set()
@@ -219,20 +225,24 @@ class ApprovalFlow:
                 asked,
                 ticket.binding,
                 ticket.referred,
-                lambda given: self._settled(asked, ticket, record, given),
+                lambda given, count: self._settled(asked, ticket, record, given, count),
             )
             return self._hold(asked, held)
-        return self._settled(asked, ticket, record, given).passage
+        return self._settled(asked, ticket, record, given, Count()).passage
 
     def _settled(
-        self, asked: JudgedMessage, ticket: ApprovalTicket, record: str, given: GivenAnswer
+        self,
+        asked: JudgedMessage,
+        ticket: ApprovalTicket,
+        record: str,
+        given: GivenAnswer,
+        count: Count,
     ) -> Settlement:
         """What an answer to a question that went out as a result leads to."""
         if ticket.result is not None and given.answer not in (*_WHY, "elsewhere"):
             # It is the result that was asked about, not the call.
             given = replace(given, answer="once")
-        allowed, why = self._worth(given, asked, ticket.binding, ticket.choices)
-        self._log(record, asked, given, why, allowed=allowed)
+        allowed, why = self._count(given, asked, ticket.binding, ticket.choices, record, count)
         if not allowed:
             return Settlement(_denied(asked, why), why)
         if ticket.result is not None:
@@ -243,6 +253,33 @@ class ApprovalFlow:
         line = jsonrpc.encode({**asked.message, "params": {**kept, **ticket.resume}})
         released = self._release(asked._replace(line=line), record, ticket.binding)
         return Settlement(released)
+
+    def _count(
+        self,
+        given: GivenAnswer,
+        asked: JudgedMessage,
+        binding: Binding,
+        offered: Choices,
+        record: str,
+        count: Count,
+    ) -> tuple[bool, str]:
+        """Let an answer count, and write it down; whether it allows the call, and why not."""
+        allowed, why = self._worth(given, asked, binding, offered, count)
+        count()  # where no rule could be written
+        self._log(record, asked, given, why, allowed=allowed)
+        count.done()
+        if allowed and not asked.rule_wants_each_call:
+            self._grant(given.answer, asked, binding)
+        return allowed, why
+
+    def _grant(self, answer: Answer, asked: JudgedMessage, binding: Binding) -> None:
+        """Remember what an answer allows besides the call, and let that go on which it covers."""
+        if answer == "session":
+            self._granted.add(binding)
+        elif answer == "tool" and (grant := _grant(asked.call, asked.rule, binding)) is not None:
+            self._granted_tools.add(grant)
+        if answer not in ("once", *_ALLOWED_BY_NOW):
+            self._judge.prompts.release_covered()
 
     def _log(
         self, record: str, asked: JudgedMessage, given: GivenAnswer, why: str, *, allowed: bool
@@ -261,9 +298,8 @@ class ApprovalFlow:
             return self._release(asked, record, binding)
         offered = self._choices(asked)
 
-        def settle(given: GivenAnswer) -> Settlement:
-            allowed, why = self._worth(given, asked, binding, offered)
-            self._log(record, asked, given, why, allowed=allowed)
+        def settle(given: GivenAnswer, count: Count) -> Settlement:
+            allowed, why = self._count(given, asked, binding, offered, record, count)
             if not allowed:
                 return Settlement(_denied(asked, why), why)
             if given.answer in _ALLOWED_BY_NOW and asked.side == "client":
@@ -274,9 +310,6 @@ class ApprovalFlow:
         as_result = asked.side == "client" and self._client.takes_questions(asked.call.method)
         form = as_result or self._client.takes_requests()
         held = self._held(asked, binding, asked.call, settle, offered, form=form)
-        if not as_result and self._judge.prompts.join(held):
-            self._waiting[asked.key] = held
-            return Passage()
         why = self._obstacle(about, asked.policy, form=form)
         if why:
             self._journal.approval(record, asked.call, why, allowed=False)
@@ -395,7 +428,7 @@ class ApprovalFlow:
         """Whether it still waited; then the log says that it was asked about, and never run."""
         waited = self._judge.prompts.withdraw(held)
         if waited:
-            held.settle(GivenAnswer("withdrawn"))
+            held.settle(GivenAnswer("withdrawn"), Count())
         return waited
 
     def _held(
@@ -403,32 +436,36 @@ class ApprovalFlow:
         asked: JudgedMessage,
         binding: Binding,
         call: Call,
-        settle: Callable[[GivenAnswer], Settlement],
+        settle: Callable[[GivenAnswer, Count], Settlement],
         offered: Choices = REFERRED,
         *,
         form: bool = False,
     ) -> HeldMessage:
         """A message that is kept until a person has decided about `call`."""
 
-        def settle_once(given: GivenAnswer) -> Settlement:
-            self._waiting.pop(asked.key, None)
+        def settle_once(given: GivenAnswer, count: Count) -> Settlement:
             try:
-                return settle(given)
+                settlement = settle(given, count)
             except (AuditError, PinError) as error:
+                count.without_log()
                 why = f"nothing may pass: {error}"
-                return Settlement(_denied(asked, why), why)
+                settlement = Settlement(_denied(asked, why), why)
+            self._waiting.pop(asked.key, None)
+            return settlement
 
         return HeldMessage(
             call=call,
             rule=asked.rule,
             binding=binding,
             settle=settle_once,
+            log=self._judge.audit.held,
             deliver=asked.deliver,
             cancelled=Wait(),
             choices=offered if form and fits_form(((call, asked.rule),)) else REFERRED,
             owner=self,
             by_server=asked.side == "server",
             covered=lambda: self._is_covered(asked, binding),
+            caught_up=self._caught_up,
         )
 
     def _is_covered(
@@ -491,11 +528,12 @@ class ApprovalFlow:
             by_server=held.by_server,
         )
 
-        def decide(reply: ViewReply) -> EndNote:
+        def decide(reply: ViewReply) -> EndNote | None:
             given = _given(reply, ask)
             settlement = self._judge.prompts.deliver_answer(token, given)
             if settlement is None:
-                return EndNote(token, held.cancelled.why)
+                waits = self._judge.prompts.is_waiting(token)
+                return None if waits else EndNote(token, held.cancelled.why)
             if settlement.refusal and reply.answer != "deny":
                 return EndNote(token, "refused", problem=settlement.refusal, answer=reply.answer)
             return EndNote(token, reply.answer or "refused", answer=reply.answer)
@@ -509,10 +547,21 @@ class ApprovalFlow:
         threading.Thread(target=wait, daemon=True).start()
 
     def _worth(
-        self, given: GivenAnswer, asked: JudgedMessage, binding: Binding, offered: Choices
+        self,
+        given: GivenAnswer,
+        asked: JudgedMessage,
+        binding: Binding,
+        offered: Choices,
+        count: Count,
     ) -> tuple[bool, str]:
-        """Whether an answer allows the call now, and why not if it does not."""
+        """Whether an answer allows the call now, and why not if it does not.
+
+        A rule is written only if the answer counts.
+        """
         answer = given.answer
+        writes = answer == "always" or answer in offered.rules
+        if not writes:
+            count()
         if answer in _WHY:
             scripted = answer == "deny" and given.source == "script"
             return False, _SCRIPT_SAID_NO if scripted else _WHY[answer]
@@ -527,26 +576,18 @@ class ApprovalFlow:
             if answer == "always":
                 return False, "the rule that asks wants to be asked about each such call"
             answer = "once"
-        if answer == "always" or answer in offered.rules:
+        if writes:
             rule = offered.rules.get(answer, given.rule)
-            if why := self._write(rule, asked.rule, binding):
+            if why := self._write(rule, asked.rule, binding, count):
                 return False, why
             return self._worth_of_rule(call)
-        if why := _CHANGED if now != binding else self._denied_by_now(asked, policy):
-            return False, why
-        if answer == "session":
-            self._granted.add(binding)
-        grant = _grant(call, asked.rule, binding) if answer == "tool" else None
-        if grant is not None:
-            self._granted_tools.add(grant)
-            self._judge.prompts.release_covered()
-        return True, ""
+        why = _CHANGED if now != binding else self._denied_by_now(asked, policy)
+        return not why, why
 
     def _worth_of_rule(self, call: Call) -> tuple[bool, str]:
         """The person wrote a rule: it is the rule that allows the call, if it does."""
         policy = self._judge.policy.current()
         allowed = self._judge.decide(call, policy, counts=False).action == "allow"
-        self._judge.prompts.release_covered()
         return allowed, "" if allowed else "the rule that was written does not allow it"
 
     def _denied_by_now(self, asked: JudgedMessage, policy: Policy) -> str:
@@ -556,14 +597,15 @@ class ApprovalFlow:
         again = self._judge.decide(asked.call, policy, counts=False)
         return again.reason if again.action == "deny" else ""
 
-    def _write(self, rule: str, asking: Rule, binding: Binding) -> str:
+    def _write(self, rule: str, asking: Rule, binding: Binding, count: Count) -> str:
         """Write a rule that was shown and chosen, above the one that asked; else why not."""
         from clawkit.guard.authoring.edit import insert_rule
 
         if not rule:
             return "the rule that came with the answer is not one for this call"
         try:
-            insert_rule(self._judge.policy.path, rule, asking.number, digest=binding.policy)
+            path = self._judge.policy.path
+            insert_rule(path, rule, asking.number, digest=binding.policy, last=count)
         except PolicyError as error:
             return f"the rule could not be written: {error}"
         return ""

@@ -1,12 +1,13 @@
 """Questions to a person, and the socket on which `claw approvals` answers them.
 
-The view listens on a unix socket; each connection carries one JSON line each way. A proxy's
-question stays open until its line comes back. The call waits in the proxy, so it is the proxy that
-decides whether an answer counts: in a second line it says how the question ended, by that answer or
-otherwise. Until it has said so, a line with a no may follow one that allows, and it is the no that
-counts. A view that goes, or whose place another one takes, is no answer, and neither is a yes that
-it gave and no proxy has taken: the question is put to the next one, while a window is open that can
-become it. A no is one wherever it was said. Whatever goes wrong on the way allows nothing.
+The view listens on a unix socket; each connection carries JSON lines. To a proxy's question it says
+at once what a person has said to it already, be it nothing, and then what they say later. The call
+waits in the proxy, so it is the proxy that decides whether an answer counts: in a second line it
+says how the question ended, by that answer or otherwise. Until it has said so, a line with a no may
+follow one that allows, and it is the no that counts. A view that goes, or whose place another one
+takes, is no answer, and neither is a yes that it gave and no proxy has taken: the question is put
+to the next one, while a window is open that can become it. A no is one wherever it was said.
+Whatever goes wrong on the way allows nothing.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from clawkit.system.watchdog import in_guarded_server, running_guards
 if TYPE_CHECKING:
     import socket as sockets
 
-    from clawkit.guard.pending_approvals import Wait
+    from clawkit.guard.pending_approvals import Heard, Wait
 
-VERSION = 7
+VERSION = 8
 LONGEST_PATH = 100
 LONGEST_REQUEST = 256 * 1024
 _LONGEST_REPLY = 16 * 1024 * 1024
@@ -146,8 +147,11 @@ def call_digest(call: dict[str, Any]) -> str:
     return hashlib.sha256(msgspec.json.encode(call, order="sorted")).hexdigest()
 
 
-Decide = Callable[[ViewReply], EndNote]
-"""Takes an answer, and says how the question ended: with it, or before it came."""
+Decide = Callable[[ViewReply], EndNote | None]
+"""Takes an answer, and says how the question ended: with it, or before it came.
+
+None if it has not, because by now another answer has come, or the view of this one is gone.
+"""
 
 
 def ask_view(
@@ -162,22 +166,33 @@ def ask_view(
     """
     if in_guarded_server():
         return "guarded"
-    asking = _Asking(path, ask, wait, decide or _taken)
+    if wait is None:
+        from clawkit.guard.pending_approvals import Wait
+
+        wait = Wait()
+    wait.heard = lambda: "unknown"
+    try:
+        return _ask_each(_Asking(path, ask, wait, decide or _taken))
+    finally:
+        wait.heard = lambda: ""
+
+
+def _ask_each(asking: _Asking) -> Outcome | None:
+    """Ask in the view that is there, and in the next one while there is a window for it."""
+    path, ask, wait = asking.path, asking.ask, asking.wait
     asked = False
     while time.time() < ask.deadline:
         place = place_of(path)
         connection = _connect(path, to_ask=True)
         if connection is not None:
             asked = True
-            with _Line(connection) as line:
-                outcome = asking.ask_at(line, place)
+            with _Line(connection, ask, lambda place=place: place_of(path) == place) as line:
+                outcome = asking.ask_at(line)
             if outcome is not None:
                 return outcome
         elif not has_window(path):
             return "closed" if asked else None
-        if wait is None:
-            time.sleep(_TICK)
-        elif wait.wait(_TICK):
+        if wait.wait(_TICK):
             return asking.tell(EndNote(ask.id, wait.why), "withdrawn")
     return "timeout"
 
@@ -229,7 +244,8 @@ def look(path: Path) -> ViewReply | None:
 
     Raises PolicyError, as everything that asks a view, where that speaks another version.
     """
-    return _request(path, ViewRequest(VERSION, "pending"), _LOOK_SECONDS)
+    with ExitStack() as until_end:
+        return _request(path, ViewRequest(VERSION, "pending"), _LOOK_SECONDS, until_end)
 
 
 def answer_pending(path: Path, id: str, answer: Answer) -> str | None:
@@ -239,11 +255,21 @@ def answer_pending(path: Path, id: str, answer: Answer) -> str | None:
 
 
 def send_answer(
-    path: Path, id: str, answer: Answer, source: Source, rule: str = ""
+    path: Path,
+    id: str,
+    answer: Answer,
+    source: Source,
+    rule: str = "",
+    until_end: ExitStack | None = None,
 ) -> ViewReply | None:
-    """Answer a question through the running view, and wait for what its proxy says to that."""
+    """Answer a question through the running view, and wait for what its proxy says to that.
+
+    A yes that its proxy has not confirmed stands until the end of this process, or of `until_end`.
+    """
     request = ViewRequest(VERSION, "answer", id=id, answer=answer, source=source, rule=rule)
-    return _request(path, request, ANSWER_SECONDS + _PATIENCE)
+    with ExitStack() as by_default:
+        patience = ANSWER_SECONDS + _PATIENCE
+        return _request(path, request, patience, until_end or by_default)
 
 
 def unusable(path: Path) -> str:
@@ -304,14 +330,16 @@ _OTHER_VERSION = (
 )
 
 
-def _request(path: Path, request: ViewRequest, patience: float = _PATIENCE) -> ViewReply | None:
+def _request(
+    path: Path, request: ViewRequest, patience: float, until_end: ExitStack
+) -> ViewReply | None:
     connection = _connect(path)
     if connection is None:
         return None
+    until_end.enter_context(connection)
     try:
-        with connection:
-            connection.sendall(_line(request))
-            line = _read_line(connection, time.time() + patience)
+        connection.sendall(_line(request))
+        line = _read_line(connection, time.monotonic() + patience)
         version = msgspec.json.decode(line, type=_Versioned).version
         if version == VERSION:
             return msgspec.json.decode(line, type=ViewReply)
@@ -321,45 +349,85 @@ def _request(path: Path, request: ViewRequest, patience: float = _PATIENCE) -> V
 
 
 class _Line:
-    """A connection to a view. Whether an answer has come is known before that is read and weighed:
-    until then no other answer decides about its question.
-    """
+    """What one view says to one question; any thread may look at what has come by now."""
 
-    def __init__(self, end: sockets.socket) -> None:
+    def __init__(self, end: sockets.socket, ask: Ask, is_there: Callable[[], bool]) -> None:
+        """`is_there` is whether this view is still the one that is asked."""
         self.end = end
-        self._heard = False
-        self._closing = threading.Lock()
+        self.problem: Literal["", "unclear", "version"] = ""
+        """What is wrong with what came, if it is no answer to this question."""
+        self.is_there = is_there
+        self._ask = ask
+        self._received = bytearray()
+        self._replies: list[ViewReply] = []
+        self._has_ended = False
+        self._reading = threading.Lock()
 
     def __enter__(self) -> _Line:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._closing:
+        with self._reading:
+            self._has_ended = True
             self.end.close()
 
-    def has_answer(self) -> bool:
-        """Whether something has come, be it that the view is gone."""
-        with self._closing:
-            return self.end.fileno() >= 0 and (self._heard or self._comes(0))
+    @property
+    def reply(self) -> ViewReply:
+        """The answer that counts of those that came."""
+        return said([reply for reply in self._replies if reply.answer is not None])
 
-    def receive(self, seconds: float) -> bytes | None:
-        """All that has come; nothing at the end, and None when nothing came in so many seconds."""
-        if not self._comes(seconds):
-            return None
-        received = bytearray()
-        with self._closing, suppress(BlockingIOError):
-            self._heard = True
-            self.end.setblocking(False)
-            while part := self.end.recv(64 * 1024):
-                received += part
-        return bytes(received)
+    def heard(self) -> Heard:
+        """What a person has said in this view. A no stays one if it goes; a yes ends with it."""
+        with self._reading:
+            self._take_in()
+            answers = [reply.answer for reply in self._replies]
+            if "deny" in answers:
+                return "deny"
+            if self._has_ended or self.problem or not answers or not self.is_there():
+                return "unknown"
+            return "allow" if any(answers) else ""
 
-    def _comes(self, seconds: float) -> bool:
+    def has_gone(self) -> bool:
+        return self._has_ended or not self.is_there()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until more comes, so long at most."""
         import select
 
         coming = select.poll()
         coming.register(self.end, select.POLLIN)
-        return bool(coming.poll(1000 * seconds))
+        coming.poll(1000 * seconds)
+
+    def _take_in(self) -> None:
+        try:
+            while not self._has_ended:
+                part = self.end.recv(64 * 1024)
+                self._has_ended = not part
+                self._received += part
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._has_ended = True
+        *lines, rest = self._received.split(b"\n")
+        self._received = rest
+        if len(rest) > _LONGEST_REPLY:
+            self.problem = "unclear"
+        for line in lines:
+            self._note(bytes(line))
+
+    def _note(self, line: bytes) -> None:
+        try:
+            if msgspec.json.decode(line, type=_Versioned).version != VERSION:
+                self.problem = "version"
+                return
+            reply = msgspec.json.decode(line, type=ViewReply)
+        except UNREADABLE_JSON:
+            self.problem = "unclear"
+            return
+        if (reply.id, reply.digest) == (self._ask.id, self._ask.digest):
+            self._replies.append(reply)
+        else:
+            self.problem = "unclear"
 
 
 class _Asking(msgspec.Struct, frozen=True):
@@ -367,49 +435,45 @@ class _Asking(msgspec.Struct, frozen=True):
 
     path: Path
     ask: Ask
-    wait: Wait | None
+    wait: Wait
     decide: Decide
 
-    def ask_at(self, view: _Line, place: tuple[int, int] | None) -> Outcome | None:
+    def ask_at(self, view: _Line) -> Outcome | None:
         """What comes back to the question; None when the view goes before a no of it came."""
-
-        def is_there() -> bool:
-            return place_of(self.path) == place
-
         try:
             line = _line(ViewRequest(VERSION, "ask", ask=self.ask))
         except UnicodeEncodeError:
             return "unclear"
         if len(line) > LONGEST_REQUEST:
             return "unclear"
-        if self.wait is not None:
-            self.wait.has_answer = view.has_answer
         try:
             view.end.sendall(line)
-            lines = _read_lines(view, self.ask.deadline, self.wait, is_there)
+            view.end.setblocking(False)
         except OSError:
             return None
-        told = view.end if is_there() else None
-        if self.wait is not None and self.wait.is_set():
-            return self.tell(EndNote(self.ask.id, self.wait.why), "withdrawn", told)
-        # A process that was stopped in between finds an answer for which it is too late.
-        if time.time() >= self.ask.deadline:
-            return self.tell(EndNote(self.ask.id, "expired"), "timeout", told)
-        if not lines:
-            return None
-        reply = _read_reply(self.ask, lines)
-        if isinstance(reply, str):
-            return reply
-        if reply.answer == "deny" and reply.problem:
-            return "full"
-        if reply.answer != "deny" and not (is_there() and is_open(view.end)):
-            return None
-        return self.tell(self.decide(reply), reply.answer or "unclear", told)
+        self.wait.heard = view.heard
+        while True:
+            if self.wait.is_set():
+                return self.tell(EndNote(self.ask.id, self.wait.why), "withdrawn", view)
+            # A process that was stopped in between finds an answer for which it is too late.
+            if time.time() >= self.ask.deadline:
+                return self.tell(EndNote(self.ask.id, "expired"), "timeout", view)
+            heard = view.heard()
+            if view.problem and heard != "deny":
+                return view.problem
+            if heard in ("allow", "deny"):
+                reply = view.reply
+                if reply.answer == "deny" and reply.problem:
+                    return "full"
+                if (end := self.decide(reply)) is not None:
+                    return self.tell(end, reply.answer or "unclear", view)
+            elif view.has_gone():
+                return None
+            view.wait(_TICK)
 
-    def tell(
-        self, end: EndNote, outcome: Outcome, connection: sockets.socket | None = None
-    ) -> Outcome:
+    def tell(self, end: EndNote, outcome: Outcome, view: _Line | None = None) -> Outcome:
         """The same, once the view was told how the question ended: this one, or whichever is."""
+        connection = view.end if view is not None and view.is_there() else None
         note = ViewRequest(
             VERSION, "ended", id=end.id, how=end.how, problem=end.problem, answer=end.answer
         )
@@ -425,20 +489,6 @@ class _Asking(msgspec.Struct, frozen=True):
 def _taken(reply: ViewReply) -> EndNote:
     assert reply.answer is not None
     return EndNote(reply.id, reply.answer, answer=reply.answer)
-
-
-def _read_reply(ask: Ask, lines: list[bytes]) -> ViewReply | Literal["unclear", "version"]:
-    """The answer that came, if each line is one to this question."""
-    try:
-        if any(msgspec.json.decode(line, type=_Versioned).version != VERSION for line in lines):
-            return "version"
-        replies = [msgspec.json.decode(line, type=ViewReply) for line in lines]
-    except UNREADABLE_JSON:
-        return "unclear"
-    for reply in replies:
-        if (reply.id, reply.digest) != (ask.id, ask.digest) or reply.answer is None:
-            return "unclear"
-    return said(replies)
 
 
 def said(replies: Sequence[ViewReply]) -> ViewReply:
@@ -464,30 +514,13 @@ def _line(request: ViewRequest) -> bytes:
 
 def _read_line(connection: sockets.socket, deadline: float) -> bytes:
     """One line; empty when it did not come whole and in time."""
-    lines = _read_lines(_Line(connection), deadline, None, lambda: True)
-    return lines[0] if lines else b""
-
-
-def _read_lines(
-    view: _Line, deadline: float, wait: Wait | None, is_there: Callable[[], bool]
-) -> list[bytes]:
-    """All lines that have come once one has; none when it did not come whole, in time, and wanted.
-
-    `is_there` is whether who speaks is still who is listened to.
-    """
     received = bytearray()
-    while len(received) <= _LONGEST_REPLY and not (wait and wait.is_set()):
-        left = deadline - time.time()
-        if left <= 0:
-            break
-        part = view.receive(min(left, _TICK))
-        if part is None:
-            if not is_there():
-                break
-            continue
+    while len(received) <= _LONGEST_REPLY and (left := deadline - time.monotonic()) > 0:
+        connection.settimeout(left)
+        part = connection.recv(64 * 1024)
         received += part
         if received.endswith(b"\n"):
-            return bytes(received).split(b"\n")[:-1]
+            return bytes(received).partition(b"\n")[0]
         if not part:
             break
-    return []
+    return b""

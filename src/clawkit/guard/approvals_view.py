@@ -15,8 +15,8 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Container, Iterable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -61,6 +61,8 @@ _GRACE = 1.0
 """How long after its deadline a question is kept, because its proxy says how it ended."""
 _SILENCE = 1.5
 """How long the process that has the view may be silent until another takes its place."""
+_INSISTS = 20.0
+"""How long a window tries to bring an answer to the one that has the view, or to be that one."""
 _RETURN = 3.0
 """How long the proxies of a view that went have to put their questions to the next one."""
 
@@ -89,6 +91,7 @@ class _Connection:
         with suppress(OSError):  # the other end has hung up
             self.end.settimeout(_PATIENCE)
             self.end.sendall(msgspec.json.encode(reply) + b"\n")
+            self.end.setblocking(False)
             if last:
                 self.end.shutdown(socket.SHUT_RDWR)
 
@@ -116,10 +119,10 @@ class _Question:
         return not self.given or (answer == "deny" and said(self.given).answer != "deny")
 
     def asked_by(self, connection: _Connection) -> None:
-        """Its proxy asks, or asks again: what was answered meanwhile is sent to it."""
+        """Its proxy asks, or asks again: it is told what was answered meanwhile, be it nothing."""
         self.connection = connection
-        if self.given:
-            self.send(said(self.given))
+        nothing = ViewReply(VERSION, self.ask.id, self.ask.digest)
+        self.send(said(self.given) if self.given else nothing)
 
     def send(self, given: ViewReply) -> None:
         """Send an answer, if there is somebody to send it to."""
@@ -131,14 +134,16 @@ class _Question:
         return Ended(self.ask, how, ours.source if ours else None, problem, answer)
 
 
-class _Answering(msgspec.Struct, frozen=True):
-    """Another process that waits for whether its answer counts."""
+class _Answering(msgspec.Struct, eq=False):
+    """Another process that waits for whether its answer counts; a yes stands while it is there."""
 
     connection: _Connection
     id: str
     given: ViewReply | None
     answer: Answer
     until: float
+    is_told: bool = False
+    """Whether it was told that this is not known yet."""
 
 
 class ApprovalsView:
@@ -374,10 +379,29 @@ class ApprovalsView:
     ) -> None:
         self._selector.unregister(connection.end)
         connection.end.close()
+        for one in [one for one in self._answering if one.connection is connection]:
+            self._answering.remove(one)
+            self._take_back(one)
         question = self._questions.get(connection.ask)
         if question is not None and question.connection is connection and not self._closing:
             unsaid = "unknown" if question.given else _lapsed(question.ask)
             self._finish(connection.ask, how or unsaid, problem, answer)
+
+    def _take_back(self, one: _Answering) -> None:
+        """A yes ends with the window that sent it: its proxy has to ask anew."""
+        question = self._questions.get(one.id)
+        connection = question.connection if question is not None else None
+        if question is None or connection is None or self._closing:
+            return
+        self._receive(connection)  # it may have said that this very answer counts
+        with self._changing:
+            is_last = question.connection is connection and question.given == [one.given]
+            if one.id not in self._questions or not is_last or one.answer == "deny":
+                return
+            question.given.clear()
+            question.connection = None
+            question.missing_since = time.monotonic()
+        self._drop(connection)
 
     def _receive(self, connection: _Connection) -> None:
         try:
@@ -477,9 +501,14 @@ class ApprovalsView:
         """Tell other processes what became of their answers, as far as it is known."""
         now = time.monotonic()
         for one in tuple(self._answering):
-            if one.id in self._questions and now < one.until:
+            waits = one.id in self._questions
+            if waits and is_stopped(one.connection.process):
+                self._drop(one.connection)
+            if one not in self._answering or (waits and (one.is_told or now < one.until)):
                 continue
-            self._answering.remove(one)
+            stays = waits and one.given is not None
+            if not stays:
+                self._answering.remove(one)
             end = self._end_of(one.id)
             counted = _counts(one.given, end)
             notes = () if end is None else (_note_of(end),)
@@ -487,7 +516,8 @@ class ApprovalsView:
             done = counted and end and not end.problem
             problem = "" if done else not_counted(end, one.answer, said_of(sent).get(one.id))
             reply = ViewReply(VERSION, counted=counted, given=sent, ended=notes, problem=problem)
-            one.connection.send(reply)
+            one.is_told = True
+            one.connection.send(reply, last=not stays)
 
 
 def _counts(given: ViewReply | None, end: Ended | None) -> bool:
@@ -615,6 +645,8 @@ class SharedView:
         self._window = -1
         self._known: dict[str, Ask] = {}
         self._given: tuple[ViewReply, ...] = ()
+        self._sent: dict[str, ExitStack] = {}
+        """Holds what was answered in another process, for as long as it waits and this is open."""
         self._silent_since: float | None = None
         self._ended: deque[Ended] = deque(maxlen=_REMEMBERED)
         self._changing = threading.RLock()
@@ -632,6 +664,7 @@ class SharedView:
             if self._own is not None:
                 self._own.close()
                 self._own = None
+            self._forget_sent(())
             self._leave()
 
     @property
@@ -673,20 +706,29 @@ class SharedView:
 
         "always" is for a rule that a person has read: the proxy writes it, if the answer counts.
         """
-        with self._changing:
-            self._retire()
-            own, ask = self._own, self._known.get(id)
-        if own is not None:
-            return own.answer(id, answer, rule=rule, source=self._source)
-        reply = send_answer(self._path, id, answer, self._source, rule)
-        if reply is None:
-            return False
+        reply, ask, until = None, None, time.monotonic() + _INSISTS
+        while reply is None:
+            ask = next((ask for ask in self.asks() if ask.id == id), None)
+            with self._changing:
+                own = self._own
+                sent = self._sent.setdefault(id, ExitStack())
+            if own is not None:
+                return own.answer(id, answer, rule=rule, source=self._source)
+            if time.monotonic() > until:
+                return False
+            # One that is silent is replaced, and that is where it is answered then.
+            if self._silent_since is None:
+                reply = send_answer(self._path, id, answer, self._source, rule, sent)
         with self._changing:
             others = (given for given in self._given if given.id != id)
             self._given = (*others, *reply.given)
             if ask is not None and reply.ended and self._known.pop(id, None) is not None:
                 self._ended.append(_ended_by(ask, reply.ended[0]))
         return reply.counted
+
+    def _forget_sent(self, waiting: Container[str]) -> None:
+        for id in [id for id in self._sent if id not in waiting]:
+            self._sent.pop(id).close()
 
     def end_of(self, id: str) -> Ended | None:
         """How a question ended, if it did and is remembered."""
@@ -711,6 +753,7 @@ class SharedView:
         view = ApprovalsView(self._path, expected=self._known.values(), given=self._given)
         if view.try_open(take_over=now - self._silent_since >= _SILENCE):
             self._own = view
+            self._forget_sent(())
             self._known, self._given = {}, ()
             self._silent_since = None
 
@@ -738,6 +781,7 @@ class SharedView:
                 how = "expired" if ask.deadline <= time.time() else "elsewhere"
                 self._ended.append(Ended(ask, how))
         self._known = now
+        self._forget_sent(now)
         return found.asks
 
 

@@ -76,10 +76,12 @@ class GuardConversation:
         *,
         asked: Flights | None = None,
         defers: bool = False,
+        caught_up: Callable[[], bool] = lambda: True,
     ) -> None:
         """`deliver` takes passages that become ready later; conversations may share `asked`.
 
-        With `defers`, the caller writes `deferred_audit` from time to time.
+        With `defers`, the caller writes `deferred_audit` from time to time. `caught_up` is whether
+        all was received that the client has said.
         """
         self.client = ClientProfile()
         self.journal = Journal(judge, host)
@@ -93,7 +95,7 @@ class GuardConversation:
         self._cancelled: deque[tuple[Side, RequestId]] = deque()
         self.deferred_audit = DeferredAudit(self.journal, defers=defers)
         self._approvals = ApprovalFlow(
-            judge, self.client, self.journal, self._forward, self._allow_in_turn
+            judge, self.client, self.journal, self._forward, self._allow_in_turn, caught_up
         )
         self._path_queue = PathQueue(
             judge, self._flights["client"], self._decide_again, self._refuse

@@ -2,21 +2,24 @@
 
 A person is asked through the client where it can show a form that has room for the whole call, else
 in `claw approvals`. An approval is bound to one call, its policy and its pin, can be used once, and
-expires.
+expires. A call waits until an answer to it counts. A no does at once. A yes does with the log in
+hand, if nobody has said no by then and nobody has withdrawn the call; what is left to do from there
+on waits for nobody.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from typing import Any, Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from clawkit.guard.call_display import (
     REORDERED,
@@ -66,6 +69,18 @@ asked about from within a guarded server.
 """
 
 
+_COVERED: tuple[Answer, ...] = ("before", "policy")
+_YES: tuple[Answer, ...] = (
+    *("once", "session", "tool", "folder", "tool always", "always"),
+    *_COVERED,
+)
+Heard = Literal["", "allow", "deny", "unknown"]
+"""What a person has said to a question in a view: nothing, a yes that stands, or a no.
+
+`unknown` is while the question is on its way to a view, which may have an answer to it already.
+"""
+
+
 class GivenAnswer(Struct, frozen=True):
     """What a person said, and where; or why nobody did."""
 
@@ -73,6 +88,49 @@ class GivenAnswer(Struct, frozen=True):
     source: Literal["page", "terminal", "form", "script"] | None = None
     rule: str = ""
     """For `always`: the rule that they have read."""
+
+    @property
+    def allows(self) -> bool:
+        return self.answer in _YES
+
+
+class OverruledError(Exception):
+    """An answer does not count: the message waits no longer, or something speaks against it."""
+
+
+class NotYetError(Exception):
+    """A yes does not count yet: what a person or the client has said may still be on its way."""
+
+
+class Count:
+    """Lets an answer count, once; by itself at once, where no other one could come."""
+
+    def __init__(
+        self,
+        take: Callable[[], None] = lambda: None,
+        log: Callable[[], AbstractContextManager[None]] | None = None,
+    ) -> None:
+        """`take` takes the message out of the list, or raises; `log` is had before that."""
+        self._take = take
+        self._log = log
+        self._until_done = ExitStack()
+        self._counts = False
+
+    def __call__(self) -> None:
+        if not self._counts:
+            if self._log is not None:
+                self._until_done.enter_context(self._log())
+            self._take()
+            self._counts = True
+
+    def without_log(self) -> None:
+        """The same for a refusal, because the log cannot be had."""
+        self._log = None
+        self()
+
+    def done(self) -> None:
+        """What follows may wait for others who write to the log."""
+        self._until_done.close()
 
 
 class Settlement(Struct, frozen=True):
@@ -97,9 +155,9 @@ _REFERRALS: dict[str, Answer] = {"decide in claw approvals": "elsewhere", "deny"
 _FORM_ROWS, _FORM_WIDTH = 24, 72
 _RULE_ROWS = 12
 _INDENT = "    "
-FOR_ALL = "Equal calls that wait at the same time get the same answer."
 _TOO_MANY = "{}, so this was not asked; try again later ([limits] {} in the policy)"
 _MINUTE = 60.0
+_TICK = 0.005
 _LOOK_EVERY = 1.0
 _CONTINUES = 600.0
 _MOST_REMEMBERED = 1024
@@ -112,8 +170,9 @@ class Wait(threading.Event):
     def __init__(self) -> None:
         super().__init__()
         self.why: Literal["expired", "withdrawn", "form", "covered", "allowed"] = "withdrawn"
-        self.has_answer: Callable[[], bool] = bool
-        """Whether a person's answer to this very question has come, and is yet to be weighed."""
+        self.ends = math.inf
+        """When it is too late for an answer, by the monotonic clock."""
+        self.heard: Callable[[], Heard] = lambda: ""
 
     def end(self, answer: Answer) -> None:
         self.why = _WHY_ENDED.get(answer, "form")
@@ -174,21 +233,37 @@ class HeldMessage(Struct, frozen=True):
     call: Call
     rule: Rule
     binding: Binding
-    settle: Callable[[GivenAnswer], Settlement]
+    settle: Callable[[GivenAnswer, Count], Settlement]
+    log: Callable[[], AbstractContextManager[None]]
+    """Has the log, in which it is written what becomes of it, alone for a block."""
     deliver: Callable[[Passage], None]
     cancelled: Wait
     choices: Choices
     """What a form in the client offers, perhaps no more than `claw approvals`."""
     owner: object
-    """Whoever asks: equal calls of others are asked about for themselves."""
+    """Whoever asks, and shows the form."""
     by_server: bool
     """Whether it is the server that wants something of the client."""
     covered: Callable[[], Literal["", "before", "policy"]]
     """Whether it is allowed by now: by another answer, or by the policy."""
+    caught_up: Callable[[], bool]
+    """Whether all was taken in that its client has said."""
 
-    def allowed_by_now(self) -> Literal["", "before", "policy"]:
-        """The same, unless the person has answered this very question meanwhile: that counts."""
-        return "" if self.cancelled.has_answer() else self.covered()
+    def check(self, given: GivenAnswer) -> None:
+        """Raise where an answer does not count, or not yet."""
+        if not given.allows:
+            return
+        heard = self.cancelled.heard()
+        if given.answer in _COVERED:
+            stands = heard == ""
+        elif given.source == "form":
+            stands = heard != "deny"
+        else:
+            stands = heard == "allow"
+        if not stands or time.monotonic() >= self.cancelled.ends:
+            raise OverruledError
+        if heard == "unknown" or not self.caught_up():
+            raise NotYetError
 
 
 class ApprovalTicket(Struct, frozen=True):
@@ -220,7 +295,6 @@ class PendingApprovals:
 
     def __init__(self) -> None:
         self._held: dict[str, HeldMessage] = {}
-        self._equal: dict[str, list[HeldMessage]] = {}
         self._forms: dict[str, bytes] = {}
         """Those that a client shows or is yet to show, the oldest first."""
         self._shown: dict[object, str] = {}
@@ -247,15 +321,6 @@ class PendingApprovals:
             self._asked.append(now)
             return ""
 
-    def join(self, held: HeldMessage) -> bool:
-        """Let a message wait for the answer to a question about an equal one; False without one."""
-        with self._lock:
-            for token, other in self._held.items():
-                if (other.binding, other.owner) == (held.binding, held.owner):
-                    self._equal.setdefault(token, []).append(held)
-                    return True
-        return False
-
     def hold(
         self, held: HeldMessage, timeout: float, form: Callable[[str], bytes] | None = None
     ) -> str:
@@ -269,8 +334,8 @@ class PendingApprovals:
             self._held[token] = held
             if form is not None:
                 self._forms[token] = form(token)
-        end = time.monotonic() + timeout
-        threading.Thread(target=self._watch, args=(token, held.cancelled, end), daemon=True).start()
+        held.cancelled.ends = time.monotonic() + timeout
+        threading.Thread(target=self._watch, args=(token, held.cancelled), daemon=True).start()
         return token
 
     def next_form(self, owner: object) -> tuple[HeldMessage, bytes] | None:
@@ -289,28 +354,39 @@ class PendingApprovals:
         """Whether a client shows a form."""
         return owner in self._shown
 
-    def answered(self, token: object, given: GivenAnswer) -> Settlement | None:
-        """What the answer leads to; None if nothing waits for it. Equal calls are delivered.
+    def answered(self, token: str, given: GivenAnswer) -> Settlement | None:
+        """What the answer leads to; None if it does not count. A yes is waited with until it can.
 
         Whoever takes the message out of the list has decided: every other answer finds nothing,
         and `cancelled` says what it was.
         """
-        if not isinstance(token, str):
-            return None
-        with self._lock:
-            held = self._held.pop(token, None)
-            equal = self._equal.pop(token, [])
-            if held is None:
+        while (held := self._held.get(token)) is not None:
+            try:
+                return self._settled(token, held, given)
+            except NotYetError:
+                if given.answer in _COVERED:
+                    return None  # it is looked at again
+                time.sleep(_TICK)
+            except OverruledError:
                 return None
-            held.cancelled.end(given.answer)
-        self._withdraw_form(token, held)
-        settlement = held.settle(given)
-        for other in equal:
-            # A rule that the answer wrote is there by now, and is not written twice.
-            covered = other.covered()
-            following = GivenAnswer("before") if covered else given
-            other.deliver(other.settle(following).passage)
+        return None
+
+    def _settled(self, token: str, held: HeldMessage, given: GivenAnswer) -> Settlement:
+        held.check(given)  # before the log is had, which others need, too
+        count = Count(partial(self._take, token, held, given), held.log if given.allows else None)
+        try:
+            settlement = held.settle(given, count)
+        finally:
+            count.done()
+        self._end_form(token, held)
         return settlement
+
+    def _take(self, token: str, held: HeldMessage, given: GivenAnswer) -> None:
+        held.check(given)
+        with self._lock:
+            if self._held.pop(token, None) is None:
+                raise OverruledError
+            held.cancelled.end(given.answer)
 
     def deliver_answer(self, token: str, given: GivenAnswer) -> Settlement | None:
         """The same where nobody waits for what it leads to: it is delivered."""
@@ -323,7 +399,7 @@ class PendingApprovals:
     def release_covered(self) -> None:
         """A person has allowed more than one call: let those go on that it covers."""
         for token, held in list(self._held.items()):
-            if held.allowed_by_now():
+            if held.covered():
                 self.deliver_answer(token, GivenAnswer("before"))
 
     def answered_in_form(self, token: object, result: object) -> Passage | None:
@@ -331,14 +407,17 @@ class PendingApprovals:
         held = self._held.get(token) if isinstance(token, str) else None
         if held is None or not isinstance(token, str):
             return None
-        answer = decision_of(result, held.choices)
-        self._end_form(token, held.owner)
-        if answer == "elsewhere":
-            settlement = Settlement(Passage())
+        given = GivenAnswer(decision_of(result, held.choices), "form")
+        self._forms.pop(token, None)
+        if given.allows:
+            # Whoever reads what the client says goes on: it may be a no.
+            weigh = partial(self.deliver_answer, token, given)
+            threading.Thread(target=weigh, daemon=True).start()
+        elif given.answer == "elsewhere":
+            self._end_form(token, held)
         else:
-            settlement = self.answered(token, GivenAnswer(answer, "form"))
-        self._show_next(held.owner)
-        return None if settlement is None else settlement.passage
+            self.deliver_answer(token, given)
+        return Passage()
 
     def is_waiting(self, token: RequestId) -> bool:
         return token in self._held
@@ -346,34 +425,24 @@ class PendingApprovals:
     def withdraw(self, held: HeldMessage) -> bool:
         """The sender no longer wants it: nobody needs to answer. Whether it still waited."""
         with self._lock:
-            if any(map(partial(_take_out, held), self._equal.values())):
-                return True
             token = next((token for token, other in self._held.items() if other is held), None)
             if token is None:
                 return False
-            if equal := self._equal.get(token):
-                # The question stands, for the next one that it is about.
-                following = {"cancelled": held.cancelled, "choices": held.choices}
-                self._held[token] = replace(equal.pop(0), **following)
-                return True
             del self._held[token]
             held.cancelled.end("withdrawn")
-        self._withdraw_form(token, held)
+        self._end_form(token, held)
         return True
 
-    def _withdraw_form(self, token: str, held: HeldMessage) -> None:
-        if self._end_form(token, held.owner):
-            held.deliver(Passage(to_client=jsonrpc.encode(withdrawn(token))))
-            self._show_next(held.owner)
-
-    def _end_form(self, token: str, owner: object) -> bool:
-        """Take a form out of the list; whether a client showed it."""
+    def _end_form(self, token: str, held: HeldMessage) -> None:
+        """Take a form out of the list, and out of its client if it is open; then show the next."""
         with self._lock:
-            self._forms.pop(token, None)
-            shown = self._shown.get(owner) == token
-            if shown:
-                del self._shown[owner]
-        return shown
+            is_open = self._forms.pop(token, None) is not None
+            if self._shown.get(held.owner) != token:
+                return
+            del self._shown[held.owner]
+        if is_open:
+            held.deliver(Passage(to_client=jsonrpc.encode(withdrawn(token))))
+        self._show_next(held.owner)
 
     def _show_next(self, owner: object) -> None:
         following = self.next_form(owner)
@@ -415,26 +484,17 @@ class PendingApprovals:
                 self._rounds[(call, state)] = deque(live[1:], maxlen=_MOST_ALIKE)
         return live[0] if live else None
 
-    def _watch(self, token: str, answered: threading.Event, end: float) -> None:
+    def _watch(self, token: str, answered: Wait) -> None:
         """Let a message go that a rule allows by now, whoever wrote it; deny it at the end."""
         try:
-            while not answered.wait(max(0.0, min(_LOOK_EVERY, end - time.monotonic()))):
+            while not answered.wait(max(0.0, min(_LOOK_EVERY, answered.ends - time.monotonic()))):
                 held = self._held.get(token)
-                if held is None or time.monotonic() >= end:
+                if held is None or time.monotonic() >= answered.ends:
                     return
-                if covered := held.allowed_by_now():
+                if covered := held.covered():
                     self.deliver_answer(token, GivenAnswer(covered))
         finally:
             self.deliver_answer(token, GivenAnswer("timeout"))
-
-
-def _take_out(held: HeldMessage, waiting: list[HeldMessage]) -> bool:
-    """Take a message out of a list of them; whether it was there."""
-    for at, other in enumerate(waiting):
-        if other is held:
-            del waiting[at]
-            return True
-    return False
 
 
 def withdrawn(token: str) -> Message:
@@ -462,7 +522,6 @@ def question(
         lines += ["", f"`{_FOR_GOOD[answer]}` writes this rule into {visible(file, 500)}:", ""]
         written = (row for line in text.splitlines() for row in rows(spelled(line), _FORM_WIDTH))
         lines += [f"{_INDENT}{row}" for row in written]
-    lines += ["", FOR_ALL]
     return _form("\n".join(lines), choices.answers)
 
 

@@ -110,6 +110,7 @@ class Inlet:
         self.fd = fd
         self.has_room = has_room
         self.has_hung_up = False
+        self._is_over = False
         self._lines = LineReader(fd, limit)
         self._receive = receive
         self._on_end = on_end
@@ -121,8 +122,13 @@ class Inlet:
             if line is None or line.strip():
                 self._receive(line)
         if batch is None:
+            self._is_over = True
             self.hang_up()
         return batch is not None
+
+    def has_input(self) -> bool:
+        """Whether there is something to read."""
+        return not self._is_over and self._lines.is_ready(0)
 
     def hang_up(self) -> None:
         """The other end is closed, even if there is more to read."""
@@ -141,6 +147,8 @@ class Pump:
     def __init__(self) -> None:
         self._poll = select.poll()
         self._watched: dict[int, int] = {}
+        self.is_busy = True
+        """Whether something is being handled that has come."""
         self._stopped = False
         self._calm = False
         """Whether nothing waits, and what is watched says so."""
@@ -173,7 +181,9 @@ class Pump:
         while last.fd in inlets and not self._stopped:
             patience = on_turn(not events)
             self._watch(inlets, outlets)
+            self.is_busy = False
             events = self._poll.poll(patience)
+            self.is_busy = True
             for fd, event in events:
                 self._handle(fd, event, inlets, outlets)
 
@@ -274,7 +284,9 @@ class Proxy:
         self._server = server
         self._pump = Pump()
         widen(fds[0], fds[1], server.stdin.fileno(), server.stdout.fileno())
-        self._conversation = GuardConversation(judge, host_id(), self._deliver, defers=True)
+        self._conversation = GuardConversation(
+            judge, host_id(), self._deliver, defers=True, caught_up=self._is_caught_up
+        )
         self._to_client = Outlet(fds[1], self._pump.wake)
         self._to_server = Outlet(os.dup(server.stdin.fileno()), self._pump.wake)
         server.stdin.close()
@@ -322,6 +334,11 @@ class Proxy:
             self._to_client.send(passage.to_client + b"\n")
         if self._has_left:
             self._pump.wake()
+
+    def _is_caught_up(self) -> bool:
+        """Whether all that the client has said was received; for other threads than the loop's."""
+        # In this order: what is not there to be read any more is being handled until it rests.
+        return not (self._from_client.has_input() or self._pump.is_busy)
 
     def _client_may_speak(self) -> bool:
         return self._to_server.waiting < _FULL and self._to_client.waiting < _FULL

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+_TICK = 0.002
 
 if sys.platform == "win32":
     import msvcrt
@@ -55,15 +58,28 @@ else:
         fcntl.flock(fd, fcntl.LOCK_UN)
 
 
+def lock_within(fd: int, seconds: float) -> None:
+    """Hold the file once nobody else does; TimeoutError if that takes longer."""
+    end = time.monotonic() + seconds
+    while not try_lock(fd):
+        if time.monotonic() > end:
+            raise TimeoutError(f"another program has locked it for {seconds:.0f} seconds")
+        time.sleep(_TICK)
+
+
 @contextmanager
-def locked(file: Path) -> Generator[None]:
+def locked(file: Path, seconds: float | None = None) -> Generator[None]:
     """Hold `file` for the length of a block; it is made, readable by its owner only, if missing.
 
-    Never delete or replace a file that serves as a lock: others may hold the one that is gone.
+    Raises TimeoutError if others hold it for so many seconds. Never delete or replace a file that
+    serves as a lock: others may hold the one that is gone.
     """
     fd = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        lock(fd)
+        if seconds is None:
+            lock(fd)
+        else:
+            lock_within(fd, seconds)
         yield
     finally:
         os.close(fd)

@@ -49,6 +49,15 @@ class LineReader:
         self._add(rest)
         return lines
 
+    def is_ready(self, seconds: float | None) -> bool:
+        """Whether there is something to read, at once or so long after; None waits for it."""
+        if not hasattr(select, "poll"):
+            return False
+        state = select.poll()
+        state.register(self._fd, select.POLLIN)
+        found = state.poll(None if seconds is None else 1000 * seconds)
+        return any(event & select.POLLIN for _, event in found)
+
     def hung_up(self) -> bool:
         """Whether the other end has closed the pipe, even if there is more to read."""
         if not hasattr(select, "poll"):

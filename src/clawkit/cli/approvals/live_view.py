@@ -42,7 +42,6 @@ from clawkit.guard.call_display import (
     rows,
     spelled,
 )
-from clawkit.guard.pending_approvals import FOR_ALL
 from clawkit.text.normalization import visible
 
 CALM = 0.6
@@ -322,7 +321,7 @@ def _text_of(ask: Ask) -> list[str]:
     encoding = sys.stdout.encoding or "utf-8"  # what the terminal cannot show is spelled out too
     call = _lines_of(ask) or [_NOT_WHOLE]
     words = [BY_SERVER.format(spelled(ask.server))] if ask.by_server else []
-    lines = [*about, *words, *call, *([REORDERED] if has_right_to_left(call) else []), FOR_ALL]
+    lines = [*about, *words, *call, *([REORDERED] if has_right_to_left(call) else [])]
     return [line.encode(encoding, "backslashreplace").decode(encoding) for line in lines]
 
 

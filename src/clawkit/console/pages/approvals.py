@@ -41,7 +41,6 @@ from clawkit.guard.approvals_view import SharedView
 from clawkit.guard.authoring.edit import rule_text
 from clawkit.guard.call_display import call_lines, spelled
 from clawkit.guard.locations import approvals_socket
-from clawkit.guard.pending_approvals import FOR_ALL
 from clawkit.guard.policy.parser import read_policy
 from clawkit.wire.jsonrpc import as_object
 
@@ -110,7 +109,6 @@ class ShownQuestion(Struct, frozen=True):
     is_whole: bool
     wider: tuple[Answer, ...]
     scopes: tuple[Scope, ...]
-    note: str
     words: str
     """Whose words they are, where it is the server that asks for something."""
 
@@ -242,7 +240,6 @@ class ApprovalsDesk:
             is_whole=call is not None,
             wider=wider_answers(ask),
             scopes=tuple(scopes_of(ask)),
-            note=FOR_ALL,
             words=BY_SERVER.format(spelled(ask.server)) if ask.by_server else "",
         )
 

@@ -14,8 +14,8 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -42,7 +42,7 @@ from clawkit.guard.audit.file_format import (
 from clawkit.guard.audit.record import AuditRecord, body_of
 from clawkit.guard.policy.call import is_invented
 from clawkit.system.files import make_private
-from clawkit.system.locks import lock, unlock
+from clawkit.system.locks import lock_within, unlock
 
 FIRST = 8
 FIRST_REQUESTS = 32
@@ -159,6 +159,8 @@ def _kind(record: AuditRecord) -> _Kind:
 
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
 _CLOSED = -1
+_PATIENCE = 5.0
+"""How long others may hold the log: each of them is done within milliseconds."""
 _UNREAD = b"unread"
 
 
@@ -170,7 +172,8 @@ class AuditLog:
         self._live_path = os.path.join(directory, LIVE)  # noqa: PTH118 - a str is quicker to stat
         self._max_bytes = max_bytes
         self._keep = max(1, keep)
-        self._turn = threading.Lock()
+        self._turn = threading.RLock()
+        self._is_held = False
         self._head = _CLOSED
         self._live = _CLOSED
         self._inode = 0
@@ -185,26 +188,50 @@ class AuditLog:
         if not records:
             return
         bodies = [(body_of(record), bool(record.time)) for record in records]
-        with self._turn:
-            try:
-                self._write(bodies)
-            except OSError as error:
-                self._close()
-                raise AuditError(_explained(self._directory, error)) from error
+        with self.held(), self._explaining():
+            self._write(bodies)
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Have the log alone for a block, in which it can be written to. Raises AuditError.
+
+        What is done in the block is done before anybody else writes.
+        """
+        if not self._turn.acquire(timeout=_PATIENCE):
+            raise AuditError(_explained(self._directory, TimeoutError("it is being written to")))
+        try:
+            if self._is_held:
+                yield
+            else:
+                with self._explaining():
+                    self._take_head()
+                self._is_held = True
+                try:
+                    yield
+                finally:
+                    self._is_held = False
+                    if self._head != _CLOSED:
+                        unlock(self._head)
+        finally:
+            self._turn.release()
+
+    @contextmanager
+    def _explaining(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as error:
+            self._close()
+            raise AuditError(_explained(self._directory, error)) from error
 
     def close(self) -> None:
         with self._turn:
             self._close()
 
     def _write(self, bodies: list[tuple[bytes, bool]]) -> None:
-        self._take_head()
-        try:
-            end = self._find_end()
-            if end.size >= self._max_bytes:
-                end = self._rotate(end)
-            self._add(bodies, end)
-        finally:
-            unlock(self._head)
+        end = self._find_end()
+        if end.size >= self._max_bytes:
+            end = self._rotate(end)
+        self._add(bodies, end)
 
     def _add(self, bodies: list[tuple[bytes, bool]], end: End) -> End:
         seq, digest, lines = end.seq, end.hash, b""
@@ -226,7 +253,7 @@ class AuditLog:
         while True:
             if self._head == _CLOSED:
                 self._head = self._open_head()
-            lock(self._head)
+            lock_within(self._head, _PATIENCE)
             second = int(time.time())
             if second == self._looked:
                 return
@@ -341,6 +368,8 @@ def _explained(directory: Path, error: OSError) -> str:
             advice = "make it writable for this user"
         case errno.ENOTDIR | errno.EEXIST:
             advice = "something that is no directory is in its way: move that"
+        case None:
+            advice = "end that program"
         case _:
             advice = "see that this user can write there"
     what = error.strerror or str(error)

@@ -6,8 +6,8 @@ import glob
 import os
 import re
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
@@ -25,6 +25,8 @@ from clawkit.guard.policy.rules import Argument, Rule
 from clawkit.system.files import make_private, write_new, write_whole
 from clawkit.system.locks import locked
 
+_PATIENCE = 5.0
+"""How long others may hold the policy: each of them is done within milliseconds."""
 _BACKUP_TIME = "%Y%m%d-%H%M%S"
 _BACKUP = re.compile(r"\.(\d{8}-\d{6})(?:-(\d+))?")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -197,19 +199,33 @@ def _common_folder(paths: list[str], home: str, *, follows_links: bool) -> str:
     return folder
 
 
-def insert_rule(policy: Path, rule: str, before: int, *, digest: str = "") -> None:
+def insert_rule(
+    policy: Path,
+    rule: str,
+    before: int,
+    *,
+    digest: str = "",
+    last: Callable[[], None] | None = None,
+) -> None:
     """Put a rule directly above the `[[rule]]` with this number; nothing else changes.
 
-    No rule gets above one that denies, nor above the place of a profile's rules that do.
+    No rule gets above one that denies, nor above the place of a profile's rules that do. `last` is
+    called when nothing but the writing is left to do, and may raise to prevent that.
     With the sha256 `digest` of the file, a file that has changed since is left alone. The result
     is read before it is written, so that a policy which cannot be used never replaces one that can.
     """
     try:
-        with locked(policy.with_name(f".{policy.name}.lock")):
+        with _locked(policy):
             target, changed = _inserted(policy, rule, before, digest)
+            if last is not None:
+                last()
             write_whole(target, changed, target.stat().st_mode & 0o7777)
     except OSError as error:
         raise PolicyError(os.fspath(policy), 0, f"cannot be changed: {error}") from error
+
+
+def _locked(policy: Path) -> AbstractContextManager[None]:
+    return locked(policy.with_name(f".{policy.name}.lock"), _PATIENCE)
 
 
 def check_insertion(policy: Path, rule: str, before: int, *, digest: str = "") -> None:
@@ -239,7 +255,7 @@ def save_policy(policy: Path, text: str, digest: str) -> Path | None:
     read_policy(text, os.fspath(policy))
     try:
         make_private(policy.parent)
-        with locked(policy.with_name(f".{policy.name}.lock")):
+        with _locked(policy):
             return _save(policy, text.encode(), digest)
     except OSError as error:
         raise PolicyError(os.fspath(policy), 0, f"cannot be changed: {error}") from error

@@ -53,7 +53,11 @@ class StdioBridge:
         self.upstream = Upstream(target)
         self._judge = judge
         self._source, self._sink = fds
-        self._conversation = GuardConversation(judge, host_id(), self._pass_on)
+        self._conversation = GuardConversation(
+            judge, host_id(), self._pass_on, caught_up=self._is_caught_up
+        )
+        self._lines = LineReader(self._source, self.limit)
+        self._is_busy = True
         self._transport: StreamableHttpClient | SseClient = (
             SseClient(self) if target.transport == "sse" else StreamableHttpClient(self)
         )
@@ -137,13 +141,22 @@ class StdioBridge:
 
     def _read(self) -> None:
         """The reader thread: judges the client's lines in order."""
-        lines = LineReader(self._source, self.limit)
         try:
-            while (batch := lines.read()) is not None:
+            while (batch := self._next()) is not None:
                 self._decide(batch)
-            self._decide(lines.rest())
+            self._decide(self._lines.rest())
         finally:
             self._hand_over(None)
+
+    def _next(self) -> list[bytes | None] | None:
+        self._is_busy = False
+        self._lines.is_ready(None)
+        self._is_busy = True
+        return self._lines.read()
+
+    def _is_caught_up(self) -> bool:
+        """Whether all that the client has said was received; for other threads than the reader."""
+        return not (self._lines.is_ready(0) or self._is_busy)
 
     def _decide(self, batch: list[bytes | None]) -> None:
         for line in batch:

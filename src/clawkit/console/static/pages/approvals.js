@@ -307,7 +307,7 @@ function drawQuestion(place, question, context, { answered, connected, held }) {
     on.parentNode.classList.toggle("away", !reads());
     note.classList.toggle("away", reads());
     replace(percent, `Read it to its end to allow it, with Read on or by scrolling: ${Math.floor(100 * state.seen)} % was on the screen.`);
-    replace(note, state.sent ? element("p", { class: "note", role: "status" }, state.sent) : question.is_whole ? question.note : "It can only be denied.");
+    replace(note, state.sent ? element("p", { class: "note", role: "status" }, state.sent) : question.is_whole ? null : "It can only be denied.");
     if (focused?.disabled && place.contains(focused)) focusOn(focused === on ? text : title, { preventScroll: true });
     calm?.look();
   }

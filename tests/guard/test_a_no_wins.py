@@ -1,0 +1,214 @@
+"""Until a call is let go, a no to it counts: whoever says it, and whatever the guard waits for."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawkit.guard import approvals_view, locations
+from clawkit.guard.approval_answers import rule_of
+from clawkit.guard.approvals import Answer, Ask, pending
+from clawkit.guard.approvals_view import SharedView
+from tests.guard.approvals import until
+from tests.guard.guarded_server import Guarded, guarded
+from tests.guard.terminal import terminal
+from tests.guard.test_approvals_terminal import COMMAND, KEYS
+from tests.guard.test_prompt_rules import ELICITS, answer, deletions
+from tests.guard.test_prompts_in_a_view import send, socket
+from tests.guard.test_stopped_processes import PATIENT, guard, killed, stopped
+
+__all__ = ["guard", "socket"]
+MANY = PATIENT.replace("prompts = 3", "prompts = 9").replace("_minute = 8", "_minute = 99")
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows of this process do not wait long for what a guard makes of an answer."""
+    monkeypatch.setattr(approvals_view, "ANSWER_SECONDS", 0.5)
+
+
+@contextmanager
+def locked_by_another(file: Path) -> Iterator[None]:
+    lock = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def lock_of(what: str, guard: Guarded) -> Path:
+    if what == "the log":
+        return locations.audit_directory() / "head"
+    return guard.policy.with_name(f".{guard.policy.name}.lock")
+
+
+def asked(window: SharedView, count: int = 1) -> tuple[Ask, ...]:
+    until(lambda: len(window.asks()) == count)
+    return window.asks()
+
+
+@pytest.mark.parametrize(
+    ("what", "yes"), [("the log", "once"), ("the log", "always"), ("the policy", "always")]
+)
+def test_a_no_counts_while_another_program_keeps_the_guard_from_writing(
+    socket: Path, guard: Guarded, what: str, yes: Answer
+) -> None:
+    with SharedView(socket) as window:
+        send(guard, 1)
+        (ask,) = asked(window)
+        before = guard.policy.read_text()
+        with locked_by_another(lock_of(what, guard)):
+            assert not window.answer(ask.id, yes, rule=rule_of(ask, "tool"))
+            assert window.given() == {ask.id: yes}
+            assert not window.answer(ask.id, "deny")
+        assert "error" in guard.receive()
+        assert deletions(guard) == 0
+        assert guard.policy.read_text() == before
+        until(window.ended)
+
+
+def test_a_call_that_is_withdrawn_while_the_log_is_kept_from_the_guard_does_not_run(
+    socket: Path, guard: Guarded
+) -> None:
+    with SharedView(socket) as window:
+        send(guard, 1)
+        (ask,) = asked(window)
+        with locked_by_another(lock_of("the log", guard)):
+            assert not window.answer(ask.id, "once")
+            params = {"requestId": 1}
+            notice = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+            guard.send(notice)
+        until(window.ended)
+        assert [end.how for end in window.ended()] != ["once"]
+        assert deletions(guard) == 0
+
+
+@pytest.mark.parametrize(("what", "yes"), [("the log", "once"), ("the policy", "always")])
+def test_a_yes_that_cannot_be_written_in_time_allows_nothing_and_says_so(
+    socket: Path, guard: Guarded, what: str, yes: Answer
+) -> None:
+    with SharedView(socket) as window:
+        send(guard, 1)
+        (ask,) = asked(window)
+        with locked_by_another(lock_of(what, guard)):
+            window.answer(ask.id, yes, rule=rule_of(ask, "tool"))
+            assert "another program" in guard.receive()["error"]["message"]
+        until(window.ended)
+        assert [end.how for end in window.ended()] == ["refused"]
+        assert deletions(guard) == 0
+
+
+def test_what_was_denied_between_two_windows_is_not_covered_by_a_yes_to_another_call(
+    socket: Path, tmp_path: Path
+) -> None:
+    with guarded(tmp_path, MANY, "--name", "files") as guard:
+        guard.initialize()
+        first, second = SharedView(socket), SharedView(socket)
+        assert first.asks() == second.asks() == ()
+        with second:
+            for number in range(1, 7):
+                send(guard, number, f"/work/{number}")
+                asked(second, number)
+            allowed, *denied = second.asks()
+            with stopped(guard.process.pid):
+                first.close()
+                until(lambda: second.asks() and second.denies_when_closed)
+                for ask in denied:
+                    assert not second.answer(ask.id, "deny")
+                assert not second.answer(allowed.id, "tool")
+            replies = {reply["id"]: reply for reply in (guard.receive() for _ in range(6))}
+            assert [number for number in replies if "result" in replies[number]] == [1]
+            assert deletions(guard) == 1
+
+
+@pytest.mark.parametrize("order", ["the no first", "the yes first", "the yes in the form"])
+def test_a_no_in_a_form_or_in_a_window_wins_over_a_yes_in_the_other(
+    socket: Path, tmp_path: Path, order: str
+) -> None:
+    with (
+        SharedView(socket, "page") as window,
+        guarded(tmp_path, MANY, "--name", "files") as guard,
+    ):
+        guard.initialize(ELICITS)
+        for number in range(1, 4):  # the guard's two threads may be in luck once
+            form, ask = in_form_and_window(guard, window, 2 * number)
+            with stopped(guard.process.pid):
+                if order == "the no first":
+                    answer(guard, form, "deny")
+                window.answer(ask.id, "deny" if order == "the yes in the form" else "once")
+                if order == "the yes first":
+                    answer(guard, form, "deny")
+                elif order == "the yes in the form":
+                    answer(guard, form, "allow once")
+            while guard.receive().get("id") != 2 * number + 1:
+                pass
+            assert deletions(guard) == 0
+            until(lambda: not window.asks())
+
+
+def in_form_and_window(guard: Guarded, window: SharedView, id: int) -> tuple[dict[str, Any], Ask]:
+    """A call that waits in both: its form was behind another one."""
+    send(guard, id)
+    form = guard.receive()
+    send(guard, id + 1, "/work/b")
+    (ask,) = asked(window)
+    answer(guard, form, "deny")
+    replies = (guard.receive(), guard.receive())
+    return next(reply for reply in replies if "method" in reply), ask
+
+
+@pytest.mark.parametrize("gone", [killed, stopped])
+def test_a_yes_ends_with_a_window_that_only_looked_on(
+    socket: Path, guard: Guarded, gone: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    with SharedView(socket, "page") as first, terminal(*COMMAND) as second:
+        second.shows("nothing waiting")
+        send(guard, 1)
+        second.shows(KEYS)
+        (ask,) = asked(first)
+        with stopped(guard.process.pid):
+            second.type("a")
+            until(lambda: first.given() == {ask.id: "once"})
+            with gone(second.process.pid):
+                until(lambda: first.given() == {})
+        first.answer(ask.id, "deny")
+        assert "a person said no" in guard.receive()["error"]["message"]
+        assert deletions(guard) == 0
+
+
+def test_a_yes_ends_when_its_window_closes_and_a_no_does_not(socket: Path, guard: Guarded) -> None:
+    with SharedView(socket) as first:
+        for number in (1, 2):
+            send(guard, number)
+            asked(first, number)
+        one, other = first.asks()
+        with SharedView(socket) as second, stopped(guard.process.pid):
+            assert not second.answer(one.id, "once")
+            assert not second.answer(other.id, "deny")
+            assert first.given() == {one.id: "once", other.id: "deny"}
+            second.close()
+            until(lambda: first.given() == {other.id: "deny"})
+        assert guard.receive()["id"] == 2
+        assert first.asks() == (one,)
+        assert deletions(guard) == 0
+
+
+def test_a_no_that_a_stopped_window_does_not_take_is_said_by_the_next(
+    socket: Path, guard: Guarded
+) -> None:
+    with terminal(*COMMAND) as first:
+        first.shows("nothing waiting")
+        until(lambda: pending(socket) == [])
+        with SharedView(socket) as second:
+            send(guard, 1)
+            (ask,) = asked(second)
+            with stopped(first.process.pid):
+                second.answer(ask.id, "deny")
+                assert "a person said no" in guard.receive()["error"]["message"]
