@@ -87,6 +87,21 @@ def test_a_sentence_that_goes_on_stays_with_the_one_before(mind: Mind) -> None:
     assert mind.nodes()[0].scene.actors == ("user", "Anna")
 
 
+@pytest.mark.parametrize(
+    ("text", "actors"),
+    [
+        ("My sister Anne-Marie lives in Ghent.", ("user", "Anne-Marie")),
+        ("My IBAN is NL91 ABNA 0417 1643 00.", ("user",)),
+        ("My flight is LH4711 to Oslo.", ("user",)),
+    ],
+)
+def test_who_is_introduced_takes_part_and_no_number_does(
+    mind: Mind, text: str, actors: tuple[str, ...]
+) -> None:
+    _learned(mind, text)
+    assert mind.nodes()[0].scene.actors == actors
+
+
 def test_a_piece_knows_what_was_said_before_it(mind: Mind) -> None:
     mind.patrol(ConversationMessage("user", "Dr Shah rang about the thyroid."), conversation="c")
     mind.patrol(ConversationMessage("user", "It goes up to 100."), conversation="c", now=NOW + 60)

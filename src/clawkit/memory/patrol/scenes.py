@@ -48,7 +48,8 @@ _LONGEST_MESSAGE = 100_000
 _LONGEST_CONTEXT = 200
 _RELATION = re.compile(
     r"\b(?:[Mm]y|[Oo]ur|[Mm]eine?|[Uu]nsere?|[Mm]on|[Mm]a|[Mm]i|[Mm]io|[Mm]ia|[Mm]eu|[Mm]inha) "
-    r"(?:\w+ )?\w+(?:'s name is| is called| is named| named| called| heißt|,)? ([A-ZÀ-ÖØ-Þ][\w-]+)"
+    r"(?:\w+ )?\w+(?:'s name is| is called| is named| named| called| heißt|,)? "
+    r"([A-ZÀ-ÖØ-Þ][^\W\d_]+(?:-[^\W\d_]+)*)(?![\w-])"
 )
 
 
