@@ -242,6 +242,7 @@ PORTUGUESE = [
     ("Na sexta-feira passada fomos ao cinema", LAST_FRIDAY),
     ("Na próxima sexta-feira viajamos", COMING_FRIDAY),
     ("sexta-feira que vem viajamos", COMING_FRIDAY),
+    ("jantar na sexta-feira a seguir", COMING_FRIDAY),
     ("no dia 22 de outubro fui ao médico", "2026-10-22"),
     ("no dia 22 de outubro vou ao médico", "2027-10-22"),
     ("22 de outubro de 2025", "2025-10-22"),
