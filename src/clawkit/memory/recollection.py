@@ -230,14 +230,15 @@ def _replacing(nodes: Sequence[Node], near: Floats, question: RecallQuestion) ->
     leaves out whose it is, may be less near: "Mila swims on Wednesday", "swimming moved to Friday".
     """
     best, whose = nodes[0].scene.action, nodes[0].source.voice
-    topic = {*question.telling_words.values()} & {*telling_words(best).values()}
     names = names_of(question.people.names)
-    asked_about = names.named(question.text)
+    topic: set[str] = set()
+    if names.named(question.text):
+        topic = {*question.telling_words.values()} & {*telling_words(best).values()}
 
     def is_on_matter(at: int, text: str) -> bool:
         if at < _REPLACING and near[at] >= _REPLACED:
             return True
-        if not topic or not asked_about or near[at] < _SAME_MATTER or names.named(text):
+        if not topic or near[at] < _SAME_MATTER or names.named(text):
             return False
         return topic <= {*telling_words(text).values()}
 
