@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from clawkit.errors import PolicyError
 from clawkit.guard import approvals_view
-from clawkit.guard.approvals import answer_pending, has_view
+from clawkit.guard.approvals import answer_pending, has_view, has_window, places_of
 from clawkit.guard.approvals_view import SharedView
 from tests.guard.approvals import Asking, question, short_folder, until
 
@@ -167,3 +170,26 @@ def test_a_question_about_each_call_takes_no_answer_that_reaches_further(socket:
         assert not second.answer("q1", "always")
         assert second.answer("q1", "once")
         assert asking.answer == "once"
+
+
+def test_a_program_that_locks_the_places_of_windows_keeps_none_waiting(socket: Path) -> None:
+    def lock(place: Path) -> int:
+        fd = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        return fd
+
+    first, *others = places_of(socket)
+    locks = [lock(first)]
+    with SharedView(socket) as window:
+        assert not window.denies_when_closed
+        os.close(locks.pop())
+        assert window.denies_when_closed
+        own = next(place for place in others if place.exists())
+        locks = [lock(place) for place in (first, *others) if place != own]
+        with pytest.raises(PolicyError, match="another program"):
+            SharedView(socket).asks()
+        assert window.asks() == ()
+        assert not window.denies_when_closed
+    for fd in locks:
+        os.close(fd)
+    assert not has_window(socket)

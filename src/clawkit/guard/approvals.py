@@ -16,7 +16,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from clawkit.errors import UNREADABLE_JSON, PolicyError
-from clawkit.system.locks import try_lock
 from clawkit.system.watchdog import in_guarded_server, running_guards
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ _LOOK_SECONDS = 1.5
 """How long a window waits for what another one shows; it is asked again and again."""
 ANSWER_SECONDS = 10.0
 """How long a window waits until the proxy has said whether an answer counts."""
+_MOST_WINDOWS = 32
 _TICK = 0.1
 _BACKLOG_TICK = 0.01
 
@@ -214,23 +214,32 @@ def has_view(path: Path) -> bool:
     return connection is not None or has_window(path)
 
 
-def windows_of(path: Path) -> Path:
-    """The file on which each open window holds a lock, which no kind of end leaves behind."""
-    return path.with_suffix(".windows")
+def places_of(path: Path) -> Iterator[Path]:
+    """The files of which each open window locks one, which no kind of end leaves locked."""
+    return (path.with_suffix(f".window-{number}") for number in range(_MOST_WINDOWS))
 
 
-def has_window(path: Path) -> bool:
+def has_window(path: Path, besides: Path | None = None) -> bool:
     """Whether any window is open, be it that it has the view or could take it over."""
-    if unusable(path):
-        return False
+    return not unusable(path) and any(
+        _is_locked(place) for place in places_of(path) if place != besides
+    )
+
+
+def _is_locked(place: Path) -> bool:
+    import fcntl  # not on Windows, where there are no unix sockets either
+
     try:
-        lock = os.open(windows_of(path), os.O_RDWR)
+        lock = os.open(place, os.O_RDWR)
     except OSError:  # there never was one
         return False
     try:
-        return not try_lock(lock)
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # as others do who look at this moment
+    except BlockingIOError:
+        return True
     finally:
         os.close(lock)
+    return False
 
 
 def pending(path: Path) -> list[Ask] | None:

@@ -40,10 +40,10 @@ from clawkit.guard.approvals import (
     is_open,
     look,
     place_of,
+    places_of,
     said,
     send_answer,
     unusable,
-    windows_of,
 )
 from clawkit.system.files import make_private
 from clawkit.system.locks import try_lock
@@ -547,15 +547,17 @@ def _why_ended(line: bytearray) -> tuple[End | None, str, Answer | None]:
     return None, "", None
 
 
-def join_windows(path: Path) -> int:
+def join_windows(path: Path) -> tuple[Path, int]:
     """Say that a window is open which can have the view, until this lock is closed."""
-    import fcntl  # not on Windows, where there are no unix sockets either
-
     if problem := unusable(path):
         raise PolicyError(os.fspath(path), 0, problem)
-    lock = _lock_file(windows_of(path))
-    fcntl.flock(lock, fcntl.LOCK_SH)
-    return lock
+    for place in places_of(path):
+        lock = _lock_file(place)
+        if try_lock(lock):
+            return place, lock
+        os.close(lock)
+    reason = "as many windows are open as can be, or another program keeps their places locked"
+    raise PolicyError(os.fspath(path), 0, f"{reason}: end that program")
 
 
 def _take_lock(path: Path, *, take_over: bool = False) -> int | None:
@@ -642,7 +644,7 @@ class SharedView:
         self._path = path
         self._source: Source = source
         self._own: ApprovalsView | None = None
-        self._window = -1
+        self._window: tuple[Path, int] | None = None
         self._known: dict[str, Ask] = {}
         self._given: tuple[ViewReply, ...] = ()
         self._sent: dict[str, ExitStack] = {}
@@ -673,10 +675,7 @@ class SharedView:
         with self._changing:
             if self._own is None:
                 return False
-            self._leave()  # for a moment: nobody counts windows while the view can be reached
-            alone = not has_window(self._path)
-            self._join()
-            return alone
+            return self._window is None or not has_window(self._path, self._window[0])
 
     def asks(self) -> tuple[Ask, ...]:
         """What waits for an answer, oldest first. Raises PolicyError where no view can be."""
@@ -735,13 +734,13 @@ class SharedView:
         return next((end for end in reversed(self.ended()) if end.ask.id == id), None)
 
     def _join(self) -> None:
-        if self._window < 0:
+        if self._window is None:
             self._window = join_windows(self._path)
 
     def _leave(self) -> None:
-        if self._window >= 0:
-            os.close(self._window)
-            self._window = -1
+        if self._window is not None:
+            os.close(self._window[1])
+            self._window = None
 
     def _open(self) -> None:
         """Have the view, unless another process has it; who asked in the last one returns.
