@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
+from socket import create_connection
+from socket import socket as Connection  # noqa: N812 - `socket` is the guard's here
 from typing import Any
 
+import httpx2
 import pytest
 
 from clawkit.guard import approvals_view, locations
@@ -17,11 +22,15 @@ from clawkit.guard.approvals import Answer, Ask, pending
 from clawkit.guard.approvals_view import SharedView
 from tests.guard.approvals import until
 from tests.guard.guarded_server import Guarded, guarded
+from tests.guard.http.test_reverse_proxy_prompts import BOTH, CALL, Client, server
+from tests.guard.http.test_reverse_proxy_prompts import POLICY as HTTP_POLICY
+from tests.guard.http.worlds import Script, proxy_process
 from tests.guard.terminal import terminal
 from tests.guard.test_approvals_terminal import COMMAND, KEYS
 from tests.guard.test_prompt_rules import ELICITS, answer, deletions
 from tests.guard.test_prompts_in_a_view import send, socket
 from tests.guard.test_stopped_processes import PATIENT, guard, killed, stopped
+from tests.processes import PATIENCE
 
 __all__ = ["guard", "socket"]
 MANY = PATIENT.replace("prompts = 3", "prompts = 9").replace("_minute = 8", "_minute = 99")
@@ -212,3 +221,71 @@ def test_a_no_that_a_stopped_window_does_not_take_is_said_by_the_next(
             with stopped(first.process.pid):
                 second.answer(ask.id, "deny")
                 assert "a person said no" in guard.receive()["error"]["message"]
+
+
+def posted(address: str, message: dict[str, Any]) -> Connection:
+    """A message on its way to a guard over HTTP, whether or not that reads now."""
+    url = httpx2.URL(address)
+    assert url.port is not None
+    body = json.dumps(message)
+    headers = {**BOTH, "Host": f"{url.host}:{url.port}", "Content-Type": "application/json"}
+    lines = (f"POST {url.path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()))
+    request = "\r\n".join((*lines, f"Content-Length: {len(body)}", "", body))
+    connection = create_connection((url.host, url.port), PATIENCE)
+    connection.sendall(request.encode())
+    return connection
+
+
+@pytest.mark.parametrize("leaves", [True, False], ids=["who leaves", "who withdraws"])
+@pytest.mark.parametrize("yes_first", [True, False], ids=["after the yes", "before it"])
+def test_over_http_a_call_does_not_run_for_a_client(
+    socket: Path, tmp_path: Path, leaves: bool, yes_first: bool
+) -> None:
+    withdrawal = {"method": "notifications/cancelled", "params": {"requestId": CALL["id"]}}
+    with (
+        SharedView(socket) as window,
+        Script(server) as script,
+        proxy_process(script.address, tmp_path, HTTP_POLICY) as (process, address),
+        ExitStack() as connections,
+    ):
+        Client(address).initialize({})
+        caller = posted(address, CALL)
+        connections.callback(caller.close)
+        (ask,) = asked(window)
+        with stopped(process.pid):
+            if yes_first:
+                window.answer(ask.id, "once")
+            if leaves:
+                caller.close()
+            else:
+                notice = posted(address, {"jsonrpc": "2.0", **withdrawal})
+                connections.callback(notice.close)
+            if not yes_first:
+                window.answer(ask.id, "once")
+        until(window.ended)
+        assert [end.how for end in window.ended()] == ["withdrawn"]
+        assert script.messages("tools/call") == []
+
+
+def test_a_rule_is_not_written_where_the_log_cannot_say_so(socket: Path, guard: Guarded) -> None:
+    with SharedView(socket) as window:
+        send(guard, 1)
+        (ask,) = asked(window)
+        before = guard.policy.read_text()
+        log = locations.audit_directory() / "audit.jsonl"
+        kept = log.rename(log.with_name("kept"))
+        log.symlink_to("/dev/full")
+        numbers = count(2)
+
+        def is_refused() -> bool:
+            params = {"name": "list_files", "arguments": {}}
+            call = {"jsonrpc": "2.0", "id": next(numbers), "method": "tools/call", "params": params}
+            guard.send(call)
+            return "error" in guard.receive()
+
+        until(is_refused)  # so the guard has seen that the log is another one
+        window.answer(ask.id, "always", rule=rule_of(ask, "tool"))
+        assert "the audit log" in guard.receive()["error"]["message"]
+        kept.replace(log)
+        assert guard.policy.read_text() == before
+        assert deletions(guard) == 0

@@ -264,22 +264,35 @@ class ApprovalFlow:
         count: Count,
     ) -> tuple[bool, str]:
         """Let an answer count, and write it down; whether it allows the call, and why not."""
-        allowed, why = self._worth(given, asked, binding, offered, count)
-        count()  # where no rule could be written
-        self._log(record, asked, given, why, allowed=allowed)
+        is_logged = False
+
+        def log_first() -> None:
+            """A rule is written when the answer counts and is in the log, and not before."""
+            nonlocal is_logged
+            count()
+            self._log(record, asked, given, "", allowed=True)
+            is_logged = True
+
+        allowed, why = self._worth(given, asked, binding, offered, log_first)
+        count()  # What was weighed may have taken its time: a no that came meanwhile wins.
+        if not (is_logged and allowed):
+            self._log(record, asked, given, why, allowed=allowed)
         count.done()
         if allowed and not asked.rule_wants_each_call:
             self._grant(given.answer, asked, binding)
         return allowed, why
 
     def _grant(self, answer: Answer, asked: JudgedMessage, binding: Binding) -> None:
-        """Remember what an answer allows besides the call, and let that go on which it covers."""
+        """Remember what an answer allows besides the call, and let that go on which it covers.
+
+        The call itself waits for none of those, each of which waits for the log.
+        """
         if answer == "session":
             self._granted.add(binding)
         elif answer == "tool" and (grant := _grant(asked.call, asked.rule, binding)) is not None:
             self._granted_tools.add(grant)
         if answer not in ("once", *_ALLOWED_BY_NOW):
-            self._judge.prompts.release_covered()
+            threading.Thread(target=self._judge.prompts.release_covered, daemon=True).start()
 
     def _log(
         self, record: str, asked: JudgedMessage, given: GivenAnswer, why: str, *, allowed: bool
@@ -450,10 +463,11 @@ class ApprovalFlow:
                 count.without_log()
                 why = f"nothing may pass: {error}"
                 settlement = Settlement(_denied(asked, why), why)
-            self._waiting.pop(asked.key, None)
+            if self._waiting.get(asked.key) is held:  # it may have been asked about anew
+                del self._waiting[asked.key]
             return settlement
 
-        return HeldMessage(
+        held = HeldMessage(
             call=call,
             rule=asked.rule,
             binding=binding,
@@ -467,6 +481,7 @@ class ApprovalFlow:
             covered=lambda: self._is_covered(asked, binding),
             caught_up=self._caught_up,
         )
+        return held
 
     def _is_covered(
         self, asked: JudgedMessage, binding: Binding
@@ -552,16 +567,14 @@ class ApprovalFlow:
         asked: JudgedMessage,
         binding: Binding,
         offered: Choices,
-        count: Count,
+        last: Callable[[], None],
     ) -> tuple[bool, str]:
         """Whether an answer allows the call now, and why not if it does not.
 
-        A rule is written only if the answer counts.
+        `last` is called before a rule is written, and may raise to prevent that.
         """
         answer = given.answer
         writes = answer == "always" or answer in offered.rules
-        if not writes:
-            count()
         if answer in _WHY:
             scripted = answer == "deny" and given.source == "script"
             return False, _SCRIPT_SAID_NO if scripted else _WHY[answer]
@@ -578,7 +591,7 @@ class ApprovalFlow:
             answer = "once"
         if writes:
             rule = offered.rules.get(answer, given.rule)
-            if why := self._write(rule, asked.rule, binding, count):
+            if why := self._write(rule, asked.rule, binding, last):
                 return False, why
             return self._worth_of_rule(call)
         why = _CHANGED if now != binding else self._denied_by_now(asked, policy)
@@ -597,7 +610,7 @@ class ApprovalFlow:
         again = self._judge.decide(asked.call, policy, counts=False)
         return again.reason if again.action == "deny" else ""
 
-    def _write(self, rule: str, asking: Rule, binding: Binding, count: Count) -> str:
+    def _write(self, rule: str, asking: Rule, binding: Binding, last: Callable[[], None]) -> str:
         """Write a rule that was shown and chosen, above the one that asked; else why not."""
         from clawkit.guard.authoring.edit import insert_rule
 
@@ -605,7 +618,7 @@ class ApprovalFlow:
             return "the rule that came with the answer is not one for this call"
         try:
             path = self._judge.policy.path
-            insert_rule(path, rule, asking.number, digest=binding.policy, last=count)
+            insert_rule(path, rule, asking.number, digest=binding.policy, last=last)
         except PolicyError as error:
             return f"the rule could not be written: {error}"
         return ""

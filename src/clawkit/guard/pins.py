@@ -31,6 +31,8 @@ Definition = dict[str, Any]
 _Stamp = tuple[int, int, int]
 _Others = Callable[[str], Iterable[tuple[str, str]]]
 _LOCK = "pins.lock"
+_PATIENCE = 5.0
+"""Seconds for others who hold the lock; without it, nothing passes that has to be looked up."""
 _MOMENT = 1.0
 _BRACES = re.compile(r"\{[^{}]*\}")
 _FILLED = "qvz-filled-qvz"
@@ -293,7 +295,7 @@ class Pins:
         """Drop all that is known of a server, readable or not; its next list is its first."""
         if not is_there(self._file):
             return False
-        with locked(self._directory / _LOCK):
+        with locked(self._directory / _LOCK, _PATIENCE):
             self._file.unlink(missing_ok=True)
         return True
 
@@ -337,7 +339,7 @@ class Pins:
     def _changing(self) -> Generator[_ServerPins | None]:
         try:
             make_private(self._directory)
-            with locked(self._directory / _LOCK):
+            with locked(self._directory / _LOCK, _PATIENCE):
                 yield self._book()
         except OSError as error:
             raise PinError(f"{self._file}: cannot be written: {error}") from error

@@ -64,6 +64,10 @@ from clawkit.wire.jsonrpc import Message
 
 IDLE_SECONDS = 3600.0
 MOST_SESSIONS = 5000
+_TURNS, _TURN_SECONDS = 20, 0.05
+"""After so many turns of the loop all is handled that clients had sent before; the seconds are
+for them all, because whoever waits may have what the loop waits for.
+"""
 
 
 class ProxySession:
@@ -162,11 +166,13 @@ class ReverseProxyApp:
         self._forwarded: set[ForwardedRequest] = set()
         self._channels: SseChannels = {}
         self._connected_work = ConnectedWork()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def serve(
         self, sockets: list[socket.socket], limits: HttpLimits | None, announce: Callable[[], None]
     ) -> None:
         """Serve on these sockets until the process is told to end."""
+        self._loop = asyncio.get_running_loop()
         routes = self._callers.login.routes
         server = UvicornServer(
             Starlette(routes=[*routes, Mount("/", self)]) if routes else self,
@@ -427,7 +433,21 @@ class ReverseProxyApp:
         return ProxySession(self._conversation(incoming.peer, asked), incoming.owner)
 
     def _conversation(self, host: str, asked: Flights | None = None) -> GuardConversation:
-        return GuardConversation(self._judge, host, lambda _: None, asked=asked)
+        return GuardConversation(
+            self._judge, host, lambda _: None, asked=asked, caught_up=self._is_caught_up
+        )
+
+    def _is_caught_up(self) -> bool:
+        """Whether all was taken in that clients have sent; for other threads than the loop's."""
+        if self._loop is None:
+            return True
+        turned = asyncio.run_coroutine_threadsafe(_turn(_TURNS), self._loop)
+        try:
+            turned.result(_TURN_SECONDS)
+        except TimeoutError:
+            turned.cancel()
+            return False
+        return True
 
     def _relay(self, incoming: Incoming, conversation: GuardConversation) -> Relay:
         return Relay(
@@ -442,6 +462,11 @@ class ReverseProxyApp:
     def _forget_if_unknown(self, incoming: Incoming, status: int) -> None:
         if status == 404 and incoming.session_id is not None:
             self._sessions.end(incoming.session_id)
+
+
+async def _turn(times: int) -> None:
+    for _ in range(times):
+        await asyncio.sleep(0)
 
 
 class Mismatch(ProtocolError):
