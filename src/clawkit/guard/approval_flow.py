@@ -22,7 +22,7 @@ from clawkit.guard.pending_approvals import (
     ApprovalTicket,
     Binding,
     Choices,
-    Count,
+    Commit,
     GivenAnswer,
     HeldMessage,
     Settlement,
@@ -225,10 +225,13 @@ class ApprovalFlow:
                 asked,
                 ticket.binding,
                 ticket.referred,
-                lambda given, count: self._settled(asked, ticket, record, given, count),
+                lambda given, commit: self._settled(asked, ticket, record, given, commit),
             )
             return self._hold(asked, held)
-        return self._settled(asked, ticket, record, given, Count()).passage
+        settlement = self._settled(asked, ticket, record, given, Commit())
+        if given.covers_others:
+            threading.Thread(target=self._judge.prompts.release_covered, daemon=True).start()
+        return settlement.passage
 
     def _settled(
         self,
@@ -236,13 +239,13 @@ class ApprovalFlow:
         ticket: ApprovalTicket,
         record: str,
         given: GivenAnswer,
-        count: Count,
+        commit: Commit,
     ) -> Settlement:
         """What an answer to a question that went out as a result leads to."""
         if ticket.result is not None and given.answer not in (*_WHY, "elsewhere"):
             # It is the result that was asked about, not the call.
             given = replace(given, answer="once")
-        allowed, why = self._count(given, asked, ticket.binding, ticket.choices, record, count)
+        allowed, why = self._commit(given, asked, ticket.binding, ticket.choices, record, commit)
         if not allowed:
             return Settlement(_denied(asked, why), why)
         if ticket.result is not None:
@@ -254,14 +257,14 @@ class ApprovalFlow:
         released = self._release(asked._replace(line=line), record, ticket.binding)
         return Settlement(released)
 
-    def _count(
+    def _commit(
         self,
         given: GivenAnswer,
         asked: JudgedMessage,
         binding: Binding,
         offered: Choices,
         record: str,
-        count: Count,
+        commit: Commit,
     ) -> tuple[bool, str]:
         """Let an answer count, and write it down; whether it allows the call, and why not."""
         is_logged = False
@@ -269,30 +272,25 @@ class ApprovalFlow:
         def log_first() -> None:
             """A rule is written when the answer counts and is in the log, and not before."""
             nonlocal is_logged
-            count()
+            commit()
             self._log(record, asked, given, "", allowed=True)
             is_logged = True
 
         allowed, why = self._worth(given, asked, binding, offered, log_first)
-        count()  # What was weighed may have taken its time: a no that came meanwhile wins.
+        commit()  # What was weighed may have taken its time: a no that came meanwhile wins.
         if not (is_logged and allowed):
             self._log(record, asked, given, why, allowed=allowed)
-        count.done()
+        commit.done()
         if allowed and not asked.rule_wants_each_call:
             self._grant(given.answer, asked, binding)
         return allowed, why
 
     def _grant(self, answer: Answer, asked: JudgedMessage, binding: Binding) -> None:
-        """Remember what an answer allows besides the call, and let that go on which it covers.
-
-        The call itself waits for none of those, each of which waits for the log.
-        """
+        """Remember what an answer allows besides the call."""
         if answer == "session":
             self._granted.add(binding)
         elif answer == "tool" and (grant := _grant(asked.call, asked.rule, binding)) is not None:
             self._granted_tools.add(grant)
-        if answer not in ("once", *_ALLOWED_BY_NOW):
-            threading.Thread(target=self._judge.prompts.release_covered, daemon=True).start()
 
     def _log(
         self, record: str, asked: JudgedMessage, given: GivenAnswer, why: str, *, allowed: bool
@@ -311,8 +309,8 @@ class ApprovalFlow:
             return self._release(asked, record, binding)
         offered = self._choices(asked)
 
-        def settle(given: GivenAnswer, count: Count) -> Settlement:
-            allowed, why = self._count(given, asked, binding, offered, record, count)
+        def settle(given: GivenAnswer, commit: Commit) -> Settlement:
+            allowed, why = self._commit(given, asked, binding, offered, record, commit)
             if not allowed:
                 return Settlement(_denied(asked, why), why)
             if given.answer in _ALLOWED_BY_NOW and asked.side == "client":
@@ -441,7 +439,7 @@ class ApprovalFlow:
         """Whether it still waited; then the log says that it was asked about, and never run."""
         waited = self._judge.prompts.withdraw(held)
         if waited:
-            held.settle(GivenAnswer("withdrawn"), Count())
+            held.settle(GivenAnswer("withdrawn"), Commit())
         return waited
 
     def _held(
@@ -449,18 +447,18 @@ class ApprovalFlow:
         asked: JudgedMessage,
         binding: Binding,
         call: Call,
-        settle: Callable[[GivenAnswer, Count], Settlement],
+        settle: Callable[[GivenAnswer, Commit], Settlement],
         offered: Choices = REFERRED,
         *,
         form: bool = False,
     ) -> HeldMessage:
         """A message that is kept until a person has decided about `call`."""
 
-        def settle_once(given: GivenAnswer, count: Count) -> Settlement:
+        def settle_once(given: GivenAnswer, commit: Commit) -> Settlement:
             try:
-                settlement = settle(given, count)
+                settlement = settle(given, commit)
             except (AuditError, PinError) as error:
-                count.without_log()
+                commit.without_log()
                 why = f"nothing may pass: {error}"
                 settlement = Settlement(_denied(asked, why), why)
             if self._waiting.get(asked.key) is held:  # it may have been asked about anew

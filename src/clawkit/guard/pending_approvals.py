@@ -93,6 +93,11 @@ class GivenAnswer(Struct, frozen=True):
     def allows(self) -> bool:
         return self.answer in _YES
 
+    @property
+    def covers_others(self) -> bool:
+        """Whether it may allow other calls that wait."""
+        return self.allows and self.answer not in ("once", *_COVERED)
+
 
 class OverruledError(Exception):
     """An answer does not count: the message waits no longer, or something speaks against it."""
@@ -102,7 +107,7 @@ class NotYetError(Exception):
     """A yes does not count yet: what a person or the client has said may still be on its way."""
 
 
-class Count:
+class Commit:
     """Lets an answer count, once; by itself at once, where no other one could come."""
 
     def __init__(
@@ -233,7 +238,7 @@ class HeldMessage(Struct, frozen=True):
     call: Call
     rule: Rule
     binding: Binding
-    settle: Callable[[GivenAnswer, Count], Settlement]
+    settle: Callable[[GivenAnswer, Commit], Settlement]
     log: Callable[[], AbstractContextManager[None]]
     """Has the log, in which it is written what becomes of it, alone for a block."""
     deliver: Callable[[Passage], None]
@@ -373,12 +378,12 @@ class PendingApprovals:
 
     def _settled(self, token: str, held: HeldMessage, given: GivenAnswer) -> Settlement:
         held.check(given)  # before the log is had, which others need, too
-        count = Count(partial(self._take, token, held, given), held.log if given.allows else None)
+        commit = Commit(partial(self._take, token, held, given), held.log if given.allows else None)
         try:
-            settlement = held.settle(given, count)
+            settlement = held.settle(given, commit)
         finally:
-            count.done()
-        self._end_form(token, held)
+            commit.done()
+        self._close_form(token, held)
         return settlement
 
     def _take(self, token: str, held: HeldMessage, given: GivenAnswer) -> None:
@@ -394,7 +399,14 @@ class PendingApprovals:
         settlement = self.answered(token, given)
         if held is not None and settlement is not None:
             held.deliver(settlement.passage)
+            # The call has gone on, whatever those wait for that its answer covers.
+            threading.Thread(target=self._go_on, args=(held.owner, given), daemon=True).start()
         return settlement
+
+    def _go_on(self, owner: object, given: GivenAnswer) -> None:
+        if given.covers_others:
+            self.release_covered()
+        self._show_next(owner)
 
     def release_covered(self) -> None:
         """A person has allowed more than one call: let those go on that it covers."""
@@ -434,7 +446,11 @@ class PendingApprovals:
         return True
 
     def _end_form(self, token: str, held: HeldMessage) -> None:
-        """Take a form out of the list, and out of its client if it is open; then show the next."""
+        self._close_form(token, held)
+        self._show_next(held.owner)
+
+    def _close_form(self, token: str, held: HeldMessage) -> None:
+        """Take a form out of the list, and out of its client if it is open."""
         with self._lock:
             is_open = self._forms.pop(token, None) is not None
             if self._shown.get(held.owner) != token:
@@ -442,7 +458,6 @@ class PendingApprovals:
             del self._shown[held.owner]
         if is_open:
             held.deliver(Passage(to_client=jsonrpc.encode(withdrawn(token))))
-        self._show_next(held.owner)
 
     def _show_next(self, owner: object) -> None:
         following = self.next_form(owner)

@@ -4,7 +4,7 @@ import { clipped, counted, element, svg, table } from "./dom.js";
 
 /** The width that a drawing has where it is shown, so that its letters are as large as all others. */
 const drawnWidth = () => (matchMedia("(max-width: 46rem)").matches ? 320 : 480);
-const LEFT = 60;
+const LEFT = 70;
 const BOTTOM = 20;
 
 function figure(title, legend, drawing, asTable, note) {
