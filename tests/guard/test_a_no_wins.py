@@ -267,6 +267,19 @@ def test_over_http_a_call_does_not_run_for_a_client(
         assert script.messages("tools/call") == []
 
 
+def test_a_policy_that_denies_by_then_wins_over_a_yes_that_waits_for_the_log(
+    socket: Path, guard: Guarded
+) -> None:
+    with SharedView(socket) as window:
+        send(guard, 1)
+        (ask,) = asked(window)
+        with locked_by_another(lock_of("the log", guard)):
+            assert not window.answer(ask.id, "once")
+            guard.policy.write_text('[[rule]]\naction = "deny"\ntool = "*"\n')
+        assert "the policy or the tool changed" in guard.receive()["error"]["message"]
+        assert deletions(guard) == 0
+
+
 def test_a_rule_is_not_written_where_the_log_cannot_say_so(socket: Path, guard: Guarded) -> None:
     with SharedView(socket) as window:
         send(guard, 1)

@@ -278,6 +278,10 @@ class ApprovalFlow:
 
         allowed, why = self._worth(given, asked, binding, offered, log_first)
         commit()  # What was weighed may have taken its time: a no that came meanwhile wins.
+        if allowed and not is_logged and given.answer not in _ALLOWED_BY_NOW:
+            # So may have the log; a rule is written under the policy's lock.
+            unchanged = self._judge.policy.current().digest == binding.policy
+            allowed, why = unchanged, "" if unchanged else _CHANGED
         if not (is_logged and allowed):
             self._log(record, asked, given, why, allowed=allowed)
         commit.done()

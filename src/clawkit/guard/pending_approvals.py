@@ -365,12 +365,14 @@ class PendingApprovals:
         Whoever takes the message out of the list has decided: every other answer finds nothing,
         and `cancelled` says what it was.
         """
+        # What is covered is looked at again; others wait meanwhile.
+        end = time.monotonic() + (_LOOK_EVERY if given.answer in _COVERED else math.inf)
         while (held := self._held.get(token)) is not None:
             try:
                 return self._settled(token, held, given)
             except NotYetError:
-                if given.answer in _COVERED:
-                    return None  # it is looked at again
+                if time.monotonic() > end:
+                    return None
                 time.sleep(_TICK)
             except OverruledError:
                 return None
