@@ -22,11 +22,11 @@ from clawkit.console.pages.approvals import (
     Which,
     _about,
 )
-from clawkit.guard.approvals import Answer, answer_pending
-from clawkit.guard.approvals_view import SharedView
+from clawkit.guard.approval_window import ApprovalWindow, answer_pending
+from clawkit.guard.approvals import Answer
 from clawkit.guard.audit.reader import read, was_asked
 from clawkit.guard.audit.record import AuditEntry
-from clawkit.guard.locations import approvals_socket, audit_directory
+from clawkit.guard.locations import approvals_folder, audit_directory
 from tests.console.conftest import claw_home
 from tests.guard.approvals import Asking, question, until
 from tests.guard.guarded_server import Guarded, guarded
@@ -37,7 +37,7 @@ MARK = r"\u0301"
 __all__ = ["claw_home"]
 
 
-class Overtaken(SharedView):
+class Overtaken(ApprovalWindow):
     """The page's view; what stands in `first` happens just before its answer."""
 
     first: Callable[[], object] = staticmethod(lambda: None)
@@ -69,11 +69,11 @@ class Page:
 
 
 @contextmanager
-def opened(window: SharedView | None = None) -> Iterator[Page]:
+def opened(window: ApprovalWindow | None = None) -> Iterator[Page]:
     """A page; `window` has the view before it."""
     if window is not None:
         window.asks()
-    page = Page(Overtaken(approvals_socket(), "page"))
+    page = Page(Overtaken(approvals_folder(), "page"))
     page.desk.pending()
     try:
         yield page
@@ -97,7 +97,7 @@ def test_no_rule_is_written_by_an_answer_that_another_window_was_quicker_than(
 ) -> None:
     guard.initialize()
     before = guard.policy.read_text()
-    with SharedView(approvals_socket()) as other, opened() as page:
+    with ApprovalWindow(approvals_folder()) as other, opened() as page:
         if owner == "page":
             other.close()
             until(lambda: page.view.asks() == () and page.view.denies_when_closed)
@@ -178,7 +178,7 @@ def test_the_log_says_where_an_answer_was_given_and_a_script_is_no_person(
         assert page.answer("once", lambda: None).how == "once"
         assert guard.receive()["result"]
         send(guard, 2)
-        assert answer_pending(approvals_socket(), page.waiting().id, "deny") == ""
+        assert answer_pending(approvals_folder(), page.waiting().id, "deny") == ""
         assert "a script said no" in guard.receive()["error"]["message"]
     found = [(record.get("source"), record.get("reason")) for record in approvals()]
     assert found == [("page", "once"), ("script", "a script said no")]
@@ -238,7 +238,7 @@ def test_the_list_names_all_paths_or_none_and_spells_out_what_the_card_does(
 @pytest.mark.parametrize("by_server", [True, False])
 def test_a_question_of_the_server_itself_says_whose_words_they_are(by_server: bool) -> None:
     with opened() as page:
-        asking = Asking(approvals_socket(), question(server="fi\nles", by_server=by_server))
+        asking = Asking(approvals_folder(), question(server="fi\nles", by_server=by_server))
         words = page.desk.question(Which(page.waiting().id)).words
         said = r"fi\nles asks its client for this: what follows are the words of that server."
         assert words == (said if by_server else "")

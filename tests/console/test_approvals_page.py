@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from clawkit.guard.approvals import answer_pending, has_view, pending
-from clawkit.guard.approvals_view import SharedView
-from clawkit.guard.locations import approvals_socket
+from clawkit.guard.approval_window import ApprovalWindow, answer_pending, pending
+from clawkit.guard.approvals import has_window
+from clawkit.guard.locations import approvals_folder
 from tests.console.browser import RunningConsole, Visitor, running_console, visiting
 from tests.guard.approvals import until
 from tests.guard.guarded_server import Guarded, guarded
@@ -153,9 +153,9 @@ def test_only_those_rules_are_offered_that_can_be_written(
 def test_an_answer_in_the_terminal_is_the_answer_in_the_page(page: Page, guard: Guarded) -> None:
     call(guard, 1)
     expect(page.get_by_role("region", name="The whole call")).to_contain_text("/work/a")
-    asked = pending(approvals_socket())
+    asked = pending(approvals_folder())
     assert asked is not None
-    assert answer_pending(approvals_socket(), asked[0].id, "once") == ""
+    assert answer_pending(approvals_folder(), asked[0].id, "once") == ""
     assert "result" in guard.receive()
     expect(page.get_by_text("Nothing waits for you")).to_be_visible()
     expect(page.get_by_text("files: allowed once")).to_be_visible()
@@ -238,7 +238,7 @@ def test_a_page_answers_what_a_terminal_holds(
     request: pytest.FixtureRequest,
 ) -> None:
     """The terminal's view was there first: the page shows what waits in it, and takes over."""
-    with SharedView(approvals_socket()) as terminal:
+    with ApprovalWindow(approvals_folder()) as terminal:
         console: RunningConsole = request.getfixturevalue("console")
         page = visitor.open(console.link)
         with guarded(tmp_path, POLICY, "--name", "files") as guard:
@@ -250,7 +250,7 @@ def test_a_page_answers_what_a_terminal_holds(
             until(lambda: not terminal.asks())
             assert [one.how for one in terminal.ended()] == ["once"]
             terminal.close()
-            until(lambda: has_view(approvals_socket()))
+            until(lambda: has_window(approvals_folder()))
             call(guard, 2)
             expect(page.get_by_role("region", name="The whole call")).to_contain_text("/work/a")
             allow(page, "Deny")
@@ -501,7 +501,7 @@ def test_without_a_page_nobody_is_asked(
         expect(page.get_by_role("region", name="The whole call")).to_contain_text("/work/a")
         page.close()
         assert "nobody is left to ask" in guard.receive()["error"]["message"]
-        assert pending(approvals_socket()) is None
+        assert pending(approvals_folder()) is None
         call(guard, 2)
         assert "nobody can be asked" in guard.receive()["error"]["message"]
 
@@ -511,7 +511,7 @@ def test_a_console_that_ends_answers_nothing(
     page: Page, guard: Guarded, console: RunningConsole, how: signal.Signals
 ) -> None:
     """While a terminal is open beside it, that one is asked; else nobody is left."""
-    with SharedView(approvals_socket()) as terminal:
+    with ApprovalWindow(approvals_folder()) as terminal:
         call(guard, 1)
         expect(page.get_by_role("region", name="The whole call")).to_contain_text("/work/a")
         until(terminal.asks)
@@ -530,7 +530,7 @@ def test_a_page_whose_console_is_gone_or_another_one_says_so_and_answers_nothing
     page: Page, guard: Guarded, console: RunningConsole
 ) -> None:
     state, deny = page.locator("#connection"), page.get_by_role("button", name="Deny")
-    with SharedView(approvals_socket()) as terminal:
+    with ApprovalWindow(approvals_folder()) as terminal:
         call(guard, 1)
         expect(deny).to_be_enabled()
         until(terminal.asks)
@@ -575,9 +575,9 @@ def test_a_rule_is_no_longer_proposed_for_a_call_that_is_over(page: Page, guard:
     allow(page, "Allow these arguments…")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_visible()
-    asked = pending(approvals_socket())
+    asked = pending(approvals_folder())
     assert asked is not None
-    assert answer_pending(approvals_socket(), asked[0].id, "deny") == ""
+    assert answer_pending(approvals_folder(), asked[0].id, "deny") == ""
     assert "error" in guard.receive()
     expect(dialog).to_have_count(0)
     over = "No longer waits: denied by claw approvals answer."
@@ -650,7 +650,7 @@ def test_a_press_to_which_nobody_replies_says_so(page: Page, guard: Guarded) -> 
     allow(page, "Deny")
     told = page.locator(".toast.bad")
     expect(told).to_contain_text("not known whether this answer reached the guard")
-    assert pending(approvals_socket())
+    assert pending(approvals_folder())
     held[0].continue_()
     assert "error" in guard.receive()
     expect(told).to_have_count(0)
@@ -659,7 +659,7 @@ def test_a_press_to_which_nobody_replies_says_so(page: Page, guard: Guarded) -> 
 def test_a_page_whose_console_is_stopped_says_so_and_another_window_is_asked(
     page: Page, guard: Guarded, console: RunningConsole
 ) -> None:
-    with SharedView(approvals_socket()) as terminal:
+    with ApprovalWindow(approvals_folder()) as terminal:
         call(guard, 1)
         deny = page.get_by_role("button", name="Deny")
         expect(deny).to_be_enabled()
@@ -667,7 +667,7 @@ def test_a_page_whose_console_is_stopped_says_so_and_another_window_is_asked(
         with stopped(console.process.pid):
             expect(page.locator("#connection")).to_contain_text("Not connected")
             expect(deny).to_be_disabled()
-            until(lambda: terminal.asks() and has_view(approvals_socket()))
+            until(lambda: terminal.asks() and has_window(approvals_folder()))
             until(lambda: terminal.answer(terminal.asks()[0].id, "once"))
             assert "result" in guard.receive()
         expect(page.locator("#connection")).to_have_text("Live")

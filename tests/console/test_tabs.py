@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from clawkit.guard.approvals import answer_pending, pending
-from clawkit.guard.locations import approvals_socket
+from clawkit.guard.approval_window import answer_pending, pending
+from clawkit.guard.locations import approvals_folder
 from tests.console.browser import RunningConsole, Visitor
 from tests.console.test_approvals_page import POLICY, call
 from tests.guard.approvals import until
@@ -65,9 +65,9 @@ def hung(page: Page) -> Iterator[None]:
 
 def deny_elsewhere(path: str) -> None:
     """As another window does."""
-    waiting = pending(approvals_socket()) or ()
+    waiting = pending(approvals_folder()) or ()
     (id,) = (one.id for one in waiting if one.call["arguments"]["path"] == path)
-    answer_pending(approvals_socket(), id, "deny")
+    answer_pending(approvals_folder(), id, "deny")
 
 
 def test_a_tab_goes_on_where_the_one_that_has_the_stream_hangs(
@@ -102,4 +102,4 @@ def test_a_tab_says_that_the_console_is_stopped_where_the_one_that_has_the_strea
         expect(deny).to_be_disabled()
     for one in (first, second):
         expect(one.locator("#connection")).to_have_text("Live")
-    until(lambda: pending(approvals_socket()))
+    until(lambda: pending(approvals_folder()))

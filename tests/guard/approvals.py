@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -10,8 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from clawkit.guard.approvals import Ask, ask_view, call_digest
-from clawkit.guard.approvals_view import ApprovalsView
+from clawkit.guard import approval_socket
+from clawkit.guard.approval_socket import ask_windows
+from clawkit.guard.approval_window import ApprovalWindow
+from clawkit.guard.approvals import Ask, call_digest
 from clawkit.guard.pending_approvals import Wait
 from tests.processes import PATIENCE
 
@@ -45,7 +46,6 @@ def question(
         "policy": "",
         "deadline": time.time() + seconds,
         "call": call,
-        "guard": os.getpid(),
     }
     return Ask(id=id, **{**fields, **others})
 
@@ -60,7 +60,7 @@ class Asking:
         self._thread.start()
 
     def _run(self, socket: Path, ask: Ask) -> None:
-        self._given.append(ask_view(socket, ask, self.cancelled))
+        self._given.append(ask_windows(socket, ask, self.cancelled))
 
     @property
     def answer(self) -> str | None:
@@ -69,7 +69,7 @@ class Asking:
         return self._given[0]
 
 
-def asked(view: ApprovalsView, socket: Path, ask: Ask) -> Asking:
+def asked(view: ApprovalWindow, socket: Path, ask: Ask) -> Asking:
     """Ask, and wait until the view has the question."""
     asking = Asking(socket, ask)
     until(lambda: ask.id in [known.id for known in view.asks()])
@@ -83,3 +83,5 @@ def short_folder() -> Generator[Path]:
 
     with TemporaryDirectory(prefix="claw") as name:
         yield Path(name)
+        for folder in [each for each in approval_socket._sockets if each.is_relative_to(name)]:
+            approval_socket._sockets.pop(folder).close()

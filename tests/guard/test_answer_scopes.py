@@ -10,8 +10,7 @@ import pytest
 
 from clawkit.errors import PolicyError
 from clawkit.guard.approval_answers import check_rule, rule_of
-from clawkit.guard.approvals import answer_pending
-from clawkit.guard.approvals_view import ApprovalsView
+from clawkit.guard.approval_window import ApprovalWindow, answer_pending
 from clawkit.guard.authoring.edit import folder_rule, tool_rule
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.parser import read_policy
@@ -139,7 +138,7 @@ def test_equal_calls_that_wait_are_asked_about_one_by_one(tmp_path: Path) -> Non
 
 
 def test_a_session_for_a_call_is_one_for_the_equal_calls_that_wait(
-    view: ApprovalsView, tmp_path: Path
+    view: ApprovalWindow, tmp_path: Path
 ) -> None:
     with guarded(tmp_path, ASKS, "--name", "files") as guard:
         guard.initialize()
@@ -150,7 +149,7 @@ def test_a_session_for_a_call_is_one_for_the_equal_calls_that_wait(
         assert {guard.receive()["id"] for _ in range(3)} == {1, 2, 3}
 
 
-def test_no_more_equal_calls_wait_than_questions_may(view: ApprovalsView, tmp_path: Path) -> None:
+def test_no_more_equal_calls_wait_than_questions_may(view: ApprovalWindow, tmp_path: Path) -> None:
     with guarded(tmp_path, ASKS, "--name", "files") as guard:
         guard.initialize()
         for number in range(20):
@@ -192,7 +191,7 @@ def test_the_next_form_comes_when_the_open_one_is_withdrawn(tmp_path: Path) -> N
 
 
 def test_what_waits_for_its_form_can_be_answered_in_the_view(
-    view: ApprovalsView, tmp_path: Path
+    view: ApprovalWindow, tmp_path: Path
 ) -> None:
     with guarded(tmp_path, ASKS, "--name", "files") as guard:
         guard.initialize(ELICITS)
@@ -218,7 +217,7 @@ def test_an_answer_for_more_lets_the_others_go_that_it_covers(tmp_path: Path) ->
 
 @pytest.mark.parametrize("capabilities", [{}, ELICITS], ids=["in the view", "in a form"])
 def test_a_rule_that_is_written_lets_calls_go_that_wait_in_another_guard(
-    view: ApprovalsView, tmp_path: Path, capabilities: dict[str, Any]
+    view: ApprovalWindow, tmp_path: Path, capabilities: dict[str, Any]
 ) -> None:
     patient = ASKS.replace("prompt_timeout = 20", f"prompt_timeout = {PATIENCE}")
     with (
@@ -244,7 +243,7 @@ def test_a_rule_that_is_written_lets_calls_go_that_wait_in_another_guard(
 
 
 def test_the_view_lets_a_tool_pass_for_the_session_with_all_that_waits(
-    view: ApprovalsView, tmp_path: Path
+    view: ApprovalWindow, tmp_path: Path
 ) -> None:
     with guarded(tmp_path, ASKS, "--name", "files") as guard:
         guard.initialize()
@@ -258,7 +257,7 @@ def test_the_view_lets_a_tool_pass_for_the_session_with_all_that_waits(
 
 
 def test_the_view_writes_the_rule_for_a_folder_that_it_showed(
-    view: ApprovalsView, tmp_path: Path
+    view: ApprovalWindow, tmp_path: Path
 ) -> None:
     with guarded(tmp_path, ASKS, "--name", "files") as guard:
         guard.initialize()
@@ -271,7 +270,7 @@ def test_the_view_writes_the_rule_for_a_folder_that_it_showed(
 
 @pytest.mark.parametrize("wider", ["session", "tool"])
 def test_the_view_knows_no_wider_scope_where_each_call_is_asked_about(
-    wider: Literal["session", "tool"], view: ApprovalsView, socket: Path, tmp_path: Path
+    wider: Literal["session", "tool"], view: ApprovalWindow, socket: Path, tmp_path: Path
 ) -> None:
     with guarded(tmp_path, EACH, "--name", "files") as guard:
         guard.initialize()
@@ -283,21 +282,24 @@ def test_the_view_knows_no_wider_scope_where_each_call_is_asked_about(
         with pytest.raises(PolicyError, match="each such call"):
             check_rule(ask, tool_rule("delete_file", "tools/call", ("files",)))
         assert "each such call" in (answer_pending(socket, ask.id, wider) or "")
-        # A view that says so all the same is not believed: it counts for this call.
-        view.answer(ask.id, wider)
+        # A window that says so all the same is not believed.
+        assert not view.answer(ask.id, wider)
+        assert view.answer(ask.id, "once")
         assert guard.receive()["result"]
         send(guard, 2, "/work/app/a")
         assert asked(view).call["arguments"] == {"path": "/work/app/a"}
 
 
 def test_a_rule_that_asks_about_each_call_takes_no_word_for_a_rule_that_was_written(
-    view: ApprovalsView, tmp_path: Path
+    view: ApprovalWindow, tmp_path: Path
 ) -> None:
     with guarded(tmp_path, EACH, "--name", "files") as guard:
         guard.initialize()
         send(guard, 1, "/work/app/a")
-        view.answer(asked(view).id, "always")
-        assert "each such call" in guard.receive()["error"]["message"]
+        ask = asked(view)
+        assert not view.answer(ask.id, "always", rule="any")
+        assert view.answer(ask.id, "deny")
+        assert "a person said no" in guard.receive()["error"]["message"]
 
 
 def rule_in(call: Call) -> dict[str, Any]:
@@ -413,7 +415,9 @@ def test_no_rule_is_offered_where_it_would_stand_above_one_that_denies(tmp_path:
         ]
 
 
-def test_the_view_writes_no_rule_above_one_that_denies(view: ApprovalsView, tmp_path: Path) -> None:
+def test_the_view_writes_no_rule_above_one_that_denies(
+    view: ApprovalWindow, tmp_path: Path
+) -> None:
     policy = f"{POLICY}\n{DENIES}"
     with guarded(tmp_path, policy, "--name", "files") as guard:
         guard.initialize()

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from clawkit.guard.approvals_view import ApprovalsView
+from clawkit.guard.approval_window import ApprovalWindow
+from clawkit.guard.approvals import has_window
 from tests.claw import claw
 from tests.guard.approvals import asked, question, short_folder
 
@@ -17,12 +18,12 @@ from tests.guard.approvals import asked, question, short_folder
 def socket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with short_folder() as folder:
         monkeypatch.setenv("CLAW_HOME", str(folder))
-        yield folder / "data" / "claw" / "guard" / "approvals.sock"
+        yield folder / "data" / "claw" / "guard" / "approvals"
 
 
 @pytest.fixture
-def view(socket: Path) -> Iterator[ApprovalsView]:
-    with ApprovalsView(socket) as view:
+def view(socket: Path) -> Iterator[ApprovalWindow]:
+    with ApprovalWindow(socket) as view:
         yield view
 
 
@@ -35,23 +36,23 @@ def test_the_live_view_needs_a_terminal(socket: Path) -> None:
     status, output, errors = approvals()
     assert (status, output) == (2, "")
     assert errors.startswith("claw approvals: needs a terminal")
-    assert not socket.exists()
+    assert not has_window(socket)
 
 
 def test_a_listing_without_a_view_says_how_to_open_one(socket: Path) -> None:
-    assert not socket.exists()
+    assert not has_window(socket)
     status, output, _ = approvals("list")
     assert status == 0
     assert "No view is open: run `claw approvals`" in output
     assert json.loads(approvals("list", "--json")[1]) == {"view": False, "pending": []}
 
 
-def test_an_empty_view_lists_nothing(view: ApprovalsView) -> None:
+def test_an_empty_view_lists_nothing(view: ApprovalWindow) -> None:
     assert approvals("list") == (0, "Nothing waits.\n", "")
     assert view.asks() == ()
 
 
-def test_what_waits_is_listed_whole(view: ApprovalsView, socket: Path) -> None:
+def test_what_waits_is_listed_whole(view: ApprovalWindow, socket: Path) -> None:
     asked(view, socket, question("q1", arguments={"a": "x" * 5000, "command": "rm -rf /"}))
     asked(view, socket, question("q2", tool="run\x1b[2J\n", server="shell"))
     status, output, _ = approvals("list")
@@ -66,7 +67,7 @@ def test_what_waits_is_listed_whole(view: ApprovalsView, socket: Path) -> None:
 
 
 def test_the_listing_as_json_has_every_field_and_plain_characters(
-    view: ApprovalsView, socket: Path
+    view: ApprovalWindow, socket: Path
 ) -> None:
     ask = question("q1", tool="run\u202e")
     asked(view, socket, ask)
@@ -80,7 +81,7 @@ def test_the_listing_as_json_has_every_field_and_plain_characters(
 
 
 @pytest.mark.parametrize("choice", ["once", "session", "tool", "deny"])
-def test_a_script_answers(view: ApprovalsView, socket: Path, choice: str) -> None:
+def test_a_script_answers(view: ApprovalWindow, socket: Path, choice: str) -> None:
     asking = asked(view, socket, question("q1"))
     assert approvals("answer", "q1", choice) == (0, "", "")
     assert asking.answer == choice
@@ -88,7 +89,7 @@ def test_a_script_answers(view: ApprovalsView, socket: Path, choice: str) -> Non
 
 @pytest.mark.parametrize("words", [("answer", "q1", "once"), ("list",), ("list", "--json"), ()])
 def test_a_guarded_server_may_not_answer_for_a_person(
-    words: tuple[str, ...], view: ApprovalsView, socket: Path, monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...], view: ApprovalWindow, socket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked(view, socket, question("q1"))
     monkeypatch.setenv("CLAW_GUARDED", "1")
@@ -98,13 +99,13 @@ def test_a_guarded_server_may_not_answer_for_a_person(
     assert [ask.id for ask in view.asks()] == ["q1"]
 
 
-def test_always_is_not_for_scripts(view: ApprovalsView, socket: Path) -> None:
+def test_always_is_not_for_scripts(view: ApprovalWindow, socket: Path) -> None:
     asked(view, socket, question("q1"))
     assert approvals("answer", "q1", "always")[0] == 2
     assert [ask.id for ask in view.asks()] == ["q1"]
 
 
-def test_an_answer_to_nothing_fails(view: ApprovalsView) -> None:
+def test_an_answer_to_nothing_fails(view: ApprovalWindow) -> None:
     status, _, errors = approvals("answer", "q9", "once")
     assert status == 1
     assert errors.startswith("claw approvals answer: no question 'q9' waits")
@@ -112,7 +113,7 @@ def test_an_answer_to_nothing_fails(view: ApprovalsView) -> None:
 
 
 def test_an_answer_without_a_view_fails(socket: Path) -> None:
-    assert not socket.exists()
+    assert not has_window(socket)
     status, _, errors = approvals("answer", "q1", "once")
     assert status == 1
     assert "no view is open" in errors

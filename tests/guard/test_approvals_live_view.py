@@ -11,24 +11,24 @@ import pytest
 from rich.cells import cell_len
 
 from clawkit.cli.approvals.live_view import CALM, ApprovalsScreen
-from clawkit.guard.approvals_view import ApprovalsView
+from clawkit.guard.approval_window import ApprovalWindow
 from tests.guard.approvals import asked, question, short_folder
 
 
 @pytest.fixture
 def socket() -> Iterator[Path]:
     with short_folder() as folder:
-        yield folder / "approvals.sock"
+        yield folder / "approvals"
 
 
 @pytest.fixture
-def view(socket: Path) -> Iterator[ApprovalsView]:
-    with ApprovalsView(socket) as view:
+def view(socket: Path) -> Iterator[ApprovalWindow]:
+    with ApprovalWindow(socket) as view:
         yield view
 
 
 @pytest.fixture
-def screen(view: ApprovalsView) -> ApprovalsScreen:
+def screen(view: ApprovalWindow) -> ApprovalsScreen:
     return ApprovalsScreen(view)
 
 
@@ -40,7 +40,7 @@ def text_of(screen: ApprovalsScreen, width: int = 80, height: int = 24) -> str:
 @pytest.mark.parametrize("width", [1, 2, 9, 20, 80, 300])
 @pytest.mark.parametrize("height", [1, 2, 3, 5, 10, 24, 100])
 def test_the_frame_never_exceeds_the_terminal(
-    view: ApprovalsView, socket: Path, screen: ApprovalsScreen, width: int, height: int
+    view: ApprovalWindow, socket: Path, screen: ApprovalsScreen, width: int, height: int
 ) -> None:
     wide = {"text": "日本語" * 50, "lines": list(range(30))}
     for n in range(4):
@@ -59,7 +59,7 @@ def test_the_frame_never_exceeds_the_terminal(
 
 
 def test_every_character_of_long_arguments_can_be_paged_to(
-    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
+    view: ApprovalWindow, socket: Path, screen: ApprovalsScreen
 ) -> None:
     words = [f"word{n}" for n in range(400)]
     asked(view, socket, question(arguments={"text": " ".join(words)}, seconds=600))
@@ -88,7 +88,7 @@ def test_every_character_of_long_arguments_can_be_paged_to(
     ids=["long", "many", "key", "wide", "marks", "blank lines"],
 )
 def test_a_long_call_is_allowed_only_once_its_end_was_on_the_screen(
-    view: ApprovalsView, socket: Path, screen: ApprovalsScreen, arguments: dict[str, Any]
+    view: ApprovalWindow, socket: Path, screen: ApprovalsScreen, arguments: dict[str, Any]
 ) -> None:
     now = time.time()
     asked(view, socket, question(arguments=arguments, seconds=600))
@@ -107,7 +107,7 @@ def test_a_long_call_is_allowed_only_once_its_end_was_on_the_screen(
 
 
 def test_pages_that_were_skipped_or_laid_out_anew_were_not_read(
-    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
+    view: ApprovalWindow, socket: Path, screen: ApprovalsScreen
 ) -> None:
     now = time.time() + 2 * CALM
     asked(view, socket, question(arguments={"text": "word " * 3000}, seconds=600))
@@ -128,7 +128,7 @@ def test_pages_that_were_skipped_or_laid_out_anew_were_not_read(
 
 
 def test_a_rule_is_written_only_once_its_end_was_on_the_screen(
-    view: ApprovalsView, socket: Path, screen: ApprovalsScreen, tmp_path: Path
+    view: ApprovalWindow, socket: Path, screen: ApprovalsScreen, tmp_path: Path
 ) -> None:
     policy = tmp_path / "policy.toml"
     policy.write_text('[[rule]]\naction = "prompt"\ntool = "*"\n')
@@ -146,7 +146,7 @@ def test_a_rule_is_written_only_once_its_end_was_on_the_screen(
 
 
 def test_runs_of_blanks_are_counted_and_marks_spelled_out(
-    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
+    view: ApprovalWindow, socket: Path, screen: ApprovalsScreen
 ) -> None:
     text = "ls" + " " * 5000 + "; rm -rf / #" + "\u3000" + "e" + "\u0336" * 40
     asked(view, socket, question(arguments={"text": text}))
@@ -157,7 +157,7 @@ def test_runs_of_blanks_are_counted_and_marks_spelled_out(
 
 
 def test_the_rest_of_a_long_value_cannot_pass_for_another_argument(
-    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
+    view: ApprovalWindow, socket: Path, screen: ApprovalsScreen
 ) -> None:
     padding = "_" * 80
     asked(view, socket, question(arguments={"text": f'{padding}  "path": "/harmless"'}))
@@ -168,7 +168,7 @@ def test_the_rest_of_a_long_value_cannot_pass_for_another_argument(
 
 
 def test_arguments_that_are_not_those_of_the_call_are_not_shown_for_it(
-    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
+    view: ApprovalWindow, socket: Path, screen: ApprovalsScreen
 ) -> None:
     now = time.time()
     asked(view, socket, question(digest="0" * 64, arguments={"path": "/forged"}))
@@ -181,7 +181,7 @@ def test_arguments_that_are_not_those_of_the_call_are_not_shown_for_it(
 
 
 def test_questions_about_the_same_tool_are_told_apart_by_their_arguments(
-    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
+    view: ApprovalWindow, socket: Path, screen: ApprovalsScreen
 ) -> None:
     for name in ("a", "b"):
         asked(view, socket, question(name, arguments={"path": f"/srv/{name}", "n": [1]}))
@@ -194,7 +194,7 @@ def test_questions_about_the_same_tool_are_told_apart_by_their_arguments(
 
 
 def test_no_answer_counts_until_the_question_had_time_to_be_read(
-    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
+    view: ApprovalWindow, socket: Path, screen: ApprovalsScreen
 ) -> None:
     now = time.time()
     asked(view, socket, question())
@@ -208,7 +208,7 @@ def test_no_answer_counts_until_the_question_had_time_to_be_read(
 
 
 def test_a_question_that_vanishes_under_the_cursor_gives_its_key_to_nobody(
-    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
+    view: ApprovalWindow, socket: Path, screen: ApprovalsScreen
 ) -> None:
     now = time.time()
     asked(view, socket, question("q1"))
@@ -222,7 +222,7 @@ def test_a_question_that_vanishes_under_the_cursor_gives_its_key_to_nobody(
 
 
 def test_a_rule_is_not_written_for_a_question_that_vanished(
-    view: ApprovalsView, socket: Path, screen: ApprovalsScreen, tmp_path: Path
+    view: ApprovalWindow, socket: Path, screen: ApprovalsScreen, tmp_path: Path
 ) -> None:
     now = time.time()
     policy = tmp_path / "policy.toml"
@@ -251,7 +251,7 @@ def test_a_rule_is_not_written_for_a_question_that_vanished(
     ],
 )
 def test_only_the_keys_whose_rule_can_be_written_are_offered(
-    about: dict[str, Any], missing: str, view: ApprovalsView, socket: Path, screen: ApprovalsScreen
+    about: dict[str, Any], missing: str, view: ApprovalWindow, socket: Path, screen: ApprovalsScreen
 ) -> None:
     asked(view, socket, question(**about))
     screen.refresh(0)
@@ -262,7 +262,7 @@ def test_only_the_keys_whose_rule_can_be_written_are_offered(
 
 
 def test_what_is_typed_ahead_answers_no_call_that_was_just_chosen(
-    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
+    view: ApprovalWindow, socket: Path, screen: ApprovalsScreen
 ) -> None:
     for n in range(2):
         asked(view, socket, question(f"q{n}"))
@@ -279,7 +279,7 @@ def test_what_is_typed_ahead_answers_no_call_that_was_just_chosen(
 
 @pytest.mark.parametrize("by_server", [True, False])
 def test_a_question_of_the_server_itself_says_whose_words_they_are(
-    by_server: bool, view: ApprovalsView, socket: Path, screen: ApprovalsScreen
+    by_server: bool, view: ApprovalWindow, socket: Path, screen: ApprovalsScreen
 ) -> None:
     asked(view, socket, question(server="fi\nles", by_server=by_server))
     screen.refresh(0)

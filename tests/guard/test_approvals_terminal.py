@@ -13,7 +13,8 @@ from time import sleep
 import pytest
 
 from clawkit.cli.approvals.live_view import REST
-from clawkit.guard.approvals import pending
+from clawkit.guard.approval_window import pending
+from clawkit.guard.approvals import has_window
 from tests.guard.approvals import Asking, question, short_folder, until
 from tests.guard.guarded_server import guarded
 from tests.guard.terminal import Terminal, terminal
@@ -41,7 +42,7 @@ def claw_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def socket(claw_home: Path) -> Path:
-    return claw_home / "data" / "claw" / "guard" / "approvals.sock"
+    return claw_home / "data" / "claw" / "guard" / "approvals"
 
 
 @pytest.fixture
@@ -229,7 +230,7 @@ def test_an_abrupt_end_answers_nothing_and_gives_the_terminal_back(
     assert asking.answer == "closed"
     assert screen.ends() in {130, 128 + signal.SIGTERM, 128 + signal.SIGHUP}
     assert screen.is_given_back()
-    assert not socket.exists()
+    assert not has_window(socket)
     assert "Traceback" not in screen.output
 
 

@@ -15,46 +15,57 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clawkit.guard.approvals import VERSION, ask_view, pending
-from clawkit.guard.approvals_view import ApprovalsView
+from clawkit.guard.approval_socket import ask_windows
+from clawkit.guard.approval_window import ApprovalWindow
+from clawkit.guard.approvals import VERSION, Ask, GuardLine, has_window, socket_at
 from tests.claw import CLAW, claw
-from tests.guard.approvals import question, until
+from tests.guard.approvals import Asking, question, until
 from tests.guard.guarded_server import Guarded, guarded
 from tests.guard.test_prompt_rules import POLICY
 from tests.guard.test_prompts_in_a_view import asked, send, socket, view
 from tests.processes import PATIENCE, StdioServer
 
 __all__ = ["socket", "view"]
-ANSWER = f"""
-import json, os, socket, sys
+ANSWER = """
+import json, os, pathlib, socket, sys
 def connect_and_go(end, path):
     if os.fork() == 0:
         end.connect(path)
         os._exit(0)
     os.wait()
-def answer(path, id, connect=socket.socket.connect):
-    given = {{"answer": "tool", "source": "page"}}
-    request = {{"version": {VERSION}, "kind": "answer", "id": id, **given}}
-    end = socket.socket(socket.AF_UNIX)
-    connect(end, path)
-    end.sendall(json.dumps(request).encode() + b"\\n")
-    return end.makefile().readline()
+def answer(folder, wanted, connect=socket.socket.connect):
+    id, digest = wanted.split()
+    given = {"answer": "tool", "source": "page", "mark": "m"}
+    line = json.dumps({"id": id, "digest": digest, **given}).encode() + b"\\n"
+    said = []
+    for path in pathlib.Path(folder).glob("*.sock"):
+        end = socket.socket(socket.AF_UNIX)
+        connect(end, str(path))
+        try:
+            end.sendall(line)
+            said.append(end.makefile().read())
+        except OSError:
+            said.append("")
+    return json.dumps(said)
 """
 SERVER = f"""{ANSWER}
-import pathlib, subprocess, threading, time
+import subprocess, threading, time
 def approve(how, path, place):
     wanted, said = pathlib.Path(place, "id"), pathlib.Path(place, "said")
+    def say(text):
+        said.with_name("new").write_text(text)
+        said.with_name("new").rename(said)
     while not wanted.exists():
         time.sleep(0.01)
     if how == "itself":
-        said.write_text(answer(path, wanted.read_text()))
+        say(answer(path, wanted.read_text()))
     elif how == "a child that is gone":
-        said.write_text(answer(path, wanted.read_text(), connect_and_go))
+        say(answer(path, wanted.read_text(), connect_and_go))
     else:
         code = pathlib.Path(place, "answer.py")
         command = (sys.executable, str(code), path, wanted.read_text())
         done = subprocess.run(command, env={{}}, start_new_session=True, capture_output=True)
-        said.write_bytes(done.stdout)
+        say(done.stdout.decode())
 def kill_watchdog():
     children = pathlib.Path(f"/proc/{{os.getppid()}}/task/{{os.getppid()}}/children")
     for each in 3000 * [0]:
@@ -107,51 +118,47 @@ def guard(request: pytest.FixtureRequest, socket: Path, tmp_path: Path) -> Itera
 
 
 def test_a_guarded_server_cannot_answer_for_a_person(
-    guard: Guarded, view: ApprovalsView, tmp_path: Path
+    guard: Guarded, view: ApprovalWindow, tmp_path: Path
 ) -> None:
     guard.initialize()
     send(guard, 1)
     ask = asked(view)
-    (tmp_path / "id").write_text(ask.id)
-    said = tmp_path / "said"
-    until(lambda: said.exists() and said.read_text())
-    assert "a guarded server may not answer for a person" in json.loads(said.read_text())["problem"]
+    assert answers_of_the_server(tmp_path, ask) == [""]  # it is told nothing, and not heard
     assert view.asks() == (ask,)
     assert view.answer(ask.id, "deny")
     assert "a person said no" in guard.receive()["error"]["message"]
 
 
+def answers_of_the_server(folder: Path, ask: Ask) -> list[str]:
+    """What every guard says to it."""
+    wanted = folder / "wanted"
+    wanted.write_text(f"{ask.id} {ask.digest}")
+    wanted.rename(folder / "id")
+    said = folder / "said"
+    until(said.exists)
+    return json.loads(said.read_text())
+
+
 def test_a_server_whose_own_guard_asks_nothing_answers_for_no_other(
-    socket: Path, view: ApprovalsView, tmp_path: Path
+    socket: Path, view: ApprovalWindow, tmp_path: Path
 ) -> None:
     running = SelfApproving(tmp_path, WAYS[1], socket)
     try:
         running.initialize()
         ask = question()
         with ThreadPoolExecutor() as pool:
-            waiting = pool.submit(ask_view, socket, ask)
+            waiting = pool.submit(ask_windows, socket, ask)
             asked(view)
-            (tmp_path / "id").write_text(ask.id)
-            said = tmp_path / "said"
-            until(lambda: said.exists() and said.read_text())
-            assert "a guarded server may not answer" in json.loads(said.read_text())["problem"]
+            assert answers_of_the_server(tmp_path, ask) == [""]
             assert view.answer(ask.id, "deny")
             assert waiting.result(PATIENCE) == "deny"
     finally:
         running.stop()
 
 
-ASK = """
-import os, socket, sys
-def ask(path, line):
-    end = socket.socket(socket.AF_UNIX)
-    end.connect(path)
-    end.sendall(line.encode() + b"\\n")
-    return end.makefile().readline()
-"""
-ASKING_SERVER = f"""{ASK}
-import pathlib, time
-path, line, said, how = sys.argv[1:5]
+ASKING_SERVER = """
+import os, pathlib, socket, sys, time
+folder, line, said, how = sys.argv[1:5]
 if how == "orphan" and os.fork():
     time.sleep(600)
 if how == "orphan":
@@ -159,36 +166,42 @@ if how == "orphan":
     if os.fork():
         os._exit(0)
     time.sleep(0.5)  # its parent is gone by then
-    os.execve(sys.executable, [sys.executable, sys.argv[0], path, line, said, "alone"], {{}})
-pathlib.Path(said).write_text(ask(path, line))
-if how == "itself":
-    time.sleep(600)
-"""
+    os.execve(sys.executable, [sys.executable, sys.argv[0], folder, line, said, "alone"], {})
+door = socket.socket(socket.AF_UNIX)
+door.bind(str(pathlib.Path(folder, "VERSION-fake.sock")))
+door.listen()
+end, _ = door.accept()
+try:
+    end.sendall(line.encode() + b"\\n")
+    end.recv(1)
+except OSError:
+    pass
+pathlib.Path(said).write_text("the window has hung up")
+time.sleep(600)
+""".replace("VERSION", str(VERSION))
 
 
 @pytest.mark.parametrize("how", ["itself", "orphan"])
 def test_a_guarded_server_puts_no_question_before_a_person(
-    socket: Path, view: ApprovalsView, tmp_path: Path, how: str
+    socket: Path, view: ApprovalWindow, tmp_path: Path, how: str
 ) -> None:
     """Neither does what has left it: a guard adopts it, however early it went."""
     server, said = tmp_path / "server.py", tmp_path / "said"
     server.write_text(ASKING_SERVER)
     policy = tmp_path / "policy.toml"
     policy.write_text(POLICY)
-    fake = {"version": VERSION, "kind": "ask", "ask": msgspec.to_builtins(question())}
-    words = (sys.executable, str(server), str(socket), json.dumps(fake), str(said), how)
+    fake = msgspec.json.encode(GuardLine(asks=(question(),))).decode()
+    words = (sys.executable, str(server), str(socket), fake, str(said), how)
     running = StdioServer(*CLAW, "proxy", "--policy", str(policy), "--", *words)
     try:
-        until(lambda: said.exists() and said.read_text())
-        problem = json.loads(said.read_text())["problem"]
-        assert "a guarded server may not ask a person here" in problem
+        until(lambda: view.asks() != () or said.exists())
         assert view.asks() == ()
     finally:
         running.stop()
 
 
 def test_a_guard_within_a_guarded_server_says_why_nobody_is_asked(
-    view: ApprovalsView, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    view: ApprovalWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAW_GUARDED", "1")
     with guarded(tmp_path, POLICY) as running:
@@ -198,31 +211,40 @@ def test_a_guard_within_a_guarded_server_says_why_nobody_is_asked(
         assert view.asks() == ()
 
 
-def test_nobody_is_asked_in_a_view_whose_process_is_gone(socket: Path) -> None:
+def test_no_question_is_shown_of_a_process_that_is_gone(socket: Path, view: ApprovalWindow) -> None:
     with closing(sockets.socket(sockets.AF_UNIX)) as listening:
-        socket.parent.mkdir(parents=True, exist_ok=True)
-        listening.bind(str(socket))
+        listening.bind(str(socket_at(socket, "gone")))
         code = "import socket, sys; socket.socket(fileno=int(sys.argv[1])).listen()"
         command = (sys.executable, "-c", code, str(listening.fileno()))
         subprocess.run(command, pass_fds=(listening.fileno(),), check=True, timeout=PATIENCE)
-        assert ask_view(socket, question()) is None
+        assert view.asks() == ()
+        end, _ = listening.accept()
+        with end:
+            assert end.recv(1) == b""
 
 
-def test_nobody_is_asked_in_a_view_that_a_guarded_server_has_opened(socket: Path) -> None:
+def test_a_window_that_a_guarded_server_has_opened_is_shown_nothing(
+    socket: Path, view: ApprovalWindow
+) -> None:
     code = (
         "import sys, time; from pathlib import Path; "
-        "from clawkit.guard.approvals_view import ApprovalsView; "
-        "ApprovalsView(Path(sys.argv[1])).open(); print(1, flush=True); time.sleep(600)"
+        "from clawkit.guard.approval_window import ApprovalWindow\n"
+        "window = ApprovalWindow(Path(sys.argv[1]))\n"
+        "for _ in range(20): print(window.asks(), flush=True); time.sleep(0.05)\n"
+        "print('end', flush=True); time.sleep(600)"
     )
     command = (sys.executable, "-c", code, str(socket))
     environment = {**os.environ, "CLAW_GUARDED": "1"}
+    asking = Asking(socket, question())
+    until(view.asks)
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
-        assert child.stdout.readline() == b"1\n"
-        assert ask_view(socket, question()) is None
-        assert pending(socket) is None
+        shown = [child.stdout.readline() for _ in range(21)]
+        assert shown == [*20 * [b"()\n"], b"end\n"]
         child.kill()
         child.wait(PATIENCE)
+    assert view.answer("q1", "deny")
+    assert asking.answer == "deny"
 
 
 IN_PTY = """
@@ -249,7 +271,7 @@ def test_a_guarded_server_opens_no_view_in_a_terminal_of_its_own(
     try:
         until(lambda: said.exists() and said.read_text())
         assert "a guarded server may not answer for a person" in said.read_text()
-        assert not socket.exists()
+        assert not has_window(socket)
     finally:
         running.stop()
 

@@ -11,9 +11,9 @@ import pytest
 
 from clawkit.errors import PolicyError
 from clawkit.guard.approval_answers import rule_of
-from clawkit.guard.approvals import Answer, Ask
-from clawkit.guard.approvals_view import ApprovalsView, SharedView
-from clawkit.guard.locations import approvals_socket
+from clawkit.guard.approval_window import ApprovalWindow
+from clawkit.guard.approvals import Answer, Ask, has_window
+from clawkit.guard.locations import approvals_folder
 from clawkit.settings import settings
 from tests.claw import claw
 from tests.guard.approvals import until
@@ -36,13 +36,13 @@ def socket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with TemporaryDirectory(prefix="claw-") as folder:
         monkeypatch.setenv("CLAW_HOME", folder)
         settings.cache_clear()
-        yield approvals_socket()
+        yield approvals_folder()
     settings.cache_clear()
 
 
 @pytest.fixture
-def view(socket: Path) -> Iterator[ApprovalsView]:
-    with ApprovalsView(socket) as opened:
+def view(socket: Path) -> Iterator[ApprovalWindow]:
+    with ApprovalWindow(socket) as opened:
         yield opened
 
 
@@ -51,13 +51,13 @@ def send(guard: Guarded, number: int, path: str = "/work/a", **more: Any) -> Non
     guard.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
 
 
-def asked(view: ApprovalsView) -> Ask:
+def asked(view: ApprovalWindow) -> Ask:
     until(view.asks)
     return view.asks()[0]
 
 
 @pytest.mark.parametrize(("said", "passes"), [("once", True), ("session", True), ("deny", False)])
-def test_the_view_decides(said: Answer, passes: bool, view: ApprovalsView, tmp_path: Path) -> None:
+def test_the_view_decides(said: Answer, passes: bool, view: ApprovalWindow, tmp_path: Path) -> None:
     with guarded(tmp_path, POLICY, "--name", "files") as guard:
         guard.initialize()
         send(guard, 1)
@@ -71,7 +71,7 @@ def test_the_view_decides(said: Answer, passes: bool, view: ApprovalsView, tmp_p
 
 
 def test_always_writes_a_rule_and_the_rule_allows_the_call(
-    view: ApprovalsView, tmp_path: Path
+    view: ApprovalWindow, tmp_path: Path
 ) -> None:
     with guarded(tmp_path, POLICY, "--name", "files") as guard:
         guard.initialize()
@@ -87,7 +87,7 @@ def test_always_writes_a_rule_and_the_rule_allows_the_call(
 
 
 def test_always_is_for_this_call_without_other_arguments(
-    view: ApprovalsView, tmp_path: Path
+    view: ApprovalWindow, tmp_path: Path
 ) -> None:
     with guarded(tmp_path, POLICY, "--name", "files") as guard:
         guard.initialize()
@@ -104,7 +104,7 @@ def test_always_is_for_this_call_without_other_arguments(
 
 
 def test_what_stands_outside_the_arguments_is_shown_and_no_rule_says_it(
-    view: ApprovalsView, tmp_path: Path
+    view: ApprovalWindow, tmp_path: Path
 ) -> None:
     with guarded(tmp_path, POLICY, "--name", "files") as guard:
         guard.initialize()
@@ -119,14 +119,14 @@ def test_what_stands_outside_the_arguments_is_shown_and_no_rule_says_it(
 def test_a_view_that_closes_denies_what_waits(socket: Path, tmp_path: Path) -> None:
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize()
-        with ApprovalsView(socket) as view:
+        with ApprovalWindow(socket) as view:
             send(guard, 1)
             asked(view)
         assert guard.receive()["error"]["code"] == -32001
 
 
 def test_nobody_answering_in_the_view_is_a_no_in_the_end(
-    view: ApprovalsView, tmp_path: Path
+    view: ApprovalWindow, tmp_path: Path
 ) -> None:
     policy = POLICY.replace("prompt_timeout = 20", "prompt_timeout = 0.5")
     with guarded(tmp_path, policy) as guard:
@@ -148,7 +148,7 @@ REFERRED = "decide in claw approvals"
 
 
 def test_what_a_form_has_no_room_for_is_decided_in_the_view(
-    view: ApprovalsView, tmp_path: Path
+    view: ApprovalWindow, tmp_path: Path
 ) -> None:
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize(ELICITS)
@@ -176,7 +176,7 @@ NO_ANSWER = "no answer of a person"
     ],
 )
 def test_a_form_that_has_no_room_for_a_call_can_only_deny_it(
-    said: str, why: str, view: ApprovalsView, tmp_path: Path
+    said: str, why: str, view: ApprovalWindow, tmp_path: Path
 ) -> None:
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize(ELICITS)
@@ -187,7 +187,7 @@ def test_a_form_that_has_no_room_for_a_call_can_only_deny_it(
         assert deletions(guard) == 0
 
 
-def test_the_form_goes_when_the_view_has_decided(view: ApprovalsView, tmp_path: Path) -> None:
+def test_the_form_goes_when_the_view_has_decided(view: ApprovalWindow, tmp_path: Path) -> None:
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize(ELICITS)
         send(guard, 1, LONG)
@@ -198,7 +198,7 @@ def test_the_form_goes_when_the_view_has_decided(view: ApprovalsView, tmp_path: 
 
 
 def test_in_the_modern_era_the_form_hands_over_to_the_view(
-    view: ApprovalsView, tmp_path: Path
+    view: ApprovalWindow, tmp_path: Path
 ) -> None:
     call = {"name": "delete_file", "arguments": {"path": LONG}}
     with guarded(tmp_path, POLICY) as guard:
@@ -216,7 +216,7 @@ def test_in_the_modern_era_the_form_hands_over_to_the_view(
 def test_without_a_view_what_a_form_has_no_room_for_is_denied_at_once(
     socket: Path, tmp_path: Path
 ) -> None:
-    assert not socket.exists()
+    assert not has_window(socket)
     with guarded(tmp_path, POLICY) as guard:
         guard.initialize(ELICITS)
         for number, arguments in enumerate(HIDING):
@@ -230,7 +230,7 @@ def test_without_a_view_what_a_form_has_no_room_for_is_denied_at_once(
 
 
 def test_questions_in_a_result_that_a_form_has_no_room_for_are_read_in_the_view(
-    view: ApprovalsView, tmp_path: Path
+    view: ApprovalWindow, tmp_path: Path
 ) -> None:
     rules = '[[rule]]\naction = "prompt"\nmethod = "elicitation/create"\n'
     with guarded(tmp_path, rules + ALLOW_ALL) as guard:
@@ -252,7 +252,7 @@ CLOSED = "the window was closed before anybody answered, and nobody is left to a
 def test_a_window_that_is_closed_has_not_said_no(socket: Path, tmp_path: Path) -> None:
     with guarded(tmp_path, POLICY, "--name", "files") as guard:
         guard.initialize()
-        with ApprovalsView(socket) as view:
+        with ApprovalWindow(socket) as view:
             send(guard, 1)
             asked(view)
         assert CLOSED in guard.receive()["error"]["message"]
@@ -264,9 +264,9 @@ def test_a_window_that_is_closed_has_not_said_no(socket: Path, tmp_path: Path) -
 
 
 def test_a_call_waits_on_in_the_window_that_is_left(socket: Path, tmp_path: Path) -> None:
-    first = SharedView(socket)
+    first = ApprovalWindow(socket)
     first.asks()
-    with SharedView(socket) as second, guarded(tmp_path, POLICY, "--name", "files") as guard:
+    with ApprovalWindow(socket) as second, guarded(tmp_path, POLICY, "--name", "files") as guard:
         guard.initialize()
         send(guard, 1)
         until(second.asks)
@@ -282,7 +282,7 @@ def test_a_form_in_the_client_still_asks_when_the_window_is_closed(
 ) -> None:
     with guarded(tmp_path, POLICY, "--name", "files") as guard:
         guard.initialize(ELICITS)
-        with ApprovalsView(socket) as view:
+        with ApprovalWindow(socket) as view:
             send(guard, 1)
             first = guard.receive()
             send(guard, 2, "/work/b")
@@ -295,7 +295,7 @@ def test_a_form_in_the_client_still_asks_when_the_window_is_closed(
 
 
 def test_the_view_says_of_a_call_that_nobody_answered_what_its_client_is_told(
-    view: ApprovalsView, tmp_path: Path
+    view: ApprovalWindow, tmp_path: Path
 ) -> None:
     with guarded(tmp_path, POLICY.replace("= 20", "= 1"), "--name", "files") as guard:
         guard.initialize()

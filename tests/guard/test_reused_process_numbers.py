@@ -9,41 +9,43 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from tests.guard.approvals import short_folder
+from clawkit.guard.approvals import VERSION, AnswerLine, GuardLine
+from tests.guard.approvals import question, short_folder
 from tests.processes import PATIENCE, ROOT
 
 NAMESPACE = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc")
 NUMBERS = "/proc/sys/kernel/ns_last_pid"
 
-VIEW = """
+GUARD = """
 import json, sys
 from pathlib import Path
-from clawkit.guard.approvals_view import ApprovalsView
+from clawkit.guard.approval_window import ApprovalWindow
 from clawkit.system import peer_process
 from tests.guard.approvals import asked, question
 if sys.argv[2] == "an old kernel":
     peer_process._SO_PEERPIDFD = 12345
-with ApprovalsView(Path(sys.argv[1])) as view:
-    asking = asked(view, Path(sys.argv[1]), question())
+with ApprovalWindow(Path(sys.argv[1])) as window:
+    asking = asked(window, Path(sys.argv[1]), question())
     print("open", flush=True)
     sys.stdin.readline()
-    print(json.dumps([[ask.id for ask in view.asks()], view.given()]), flush=True)
+    print(json.dumps([ask.id for ask in window.asks()]), flush=True)
 """
 
 SERVER = """
-import array, os, socket, sys
-path, how = sys.argv[1:3]
+import array, os, pathlib, socket, sys
+folder, how = sys.argv[1:3]
 here, there = socket.socketpair()
 child = os.fork()
 if not child:
     end = socket.socket(socket.AF_UNIX)
     if how == "listen":
-        end.bind(path)
+        end.bind(str(pathlib.Path(folder, "VERSION-fake.sock")))
         end.listen()
     else:
-        end.connect(path)
+        end.connect(str(next(pathlib.Path(folder).glob("*.sock"))))
     passed = array.array("i", [end.fileno()])
     there.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
     os._exit(0)
@@ -51,20 +53,28 @@ _, fds, _, _ = socket.recv_fds(here, 1, 1)
 os.waitpid(child, 0)
 print(child, flush=True)
 end = socket.socket(fileno=fds[0])
-request = sys.stdin.readline()
-if how != "listen":
-    end.sendall(request.encode())
-    print(end.makefile().readline(), end="", flush=True)
+line = sys.stdin.readline().encode()
+if how == "listen":
+    end, _ = end.accept()
+said = b""
+try:
+    end.sendall(line)
+    while part := end.recv(65536):
+        said += part
+        if b"refused" in said:
+            break
+except OSError:
+    pass
+print(said.decode().replace("\\n", " "), flush=True)
 sys.stdin.readline()
-"""
+""".replace("VERSION", str(VERSION))
 
 PERSON = """
 import json, os, signal, subprocess, sys
 from pathlib import Path
-from clawkit.guard.approvals import ask_view, pending
-from tests.guard.approvals import question
-from tests.guard.test_reused_process_numbers import SERVER, VIEW
-path, how, request, kernel = sys.argv[1:5]
+from clawkit.guard.approval_window import ApprovalWindow, pending
+from tests.guard.test_reused_process_numbers import GUARD, SERVER
+folder, how, line, kernel = sys.argv[1:5]
 
 def started(code, *words, **more):
     command = (sys.executable, "-c", code, *words)
@@ -83,25 +93,26 @@ def given_to_a_program_of_the_person(number):
             return
 
 if how != "listen":
-    view = started(VIEW, path, kernel)
-    view.stdout.readline()
-if how == "while the view is stopped":
-    os.kill(view.pid, signal.SIGSTOP)
-    os.waitpid(view.pid, os.WUNTRACED)
-server = started(SERVER, path, how, CLAW_GUARDED="1")
+    guard = started(GUARD, folder, kernel)
+    guard.stdout.readline()
+if how == "while the guard is stopped":
+    os.kill(guard.pid, signal.SIGSTOP)
+    os.waitpid(guard.pid, os.WUNTRACED)
+server = started(SERVER, folder, how, CLAW_GUARDED="1")
 number = int(server.stdout.readline())
-if how == "while the view listens":
-    pending(Path(path))  # its reply comes after the server has been let in
+if how == "while the guard listens":
+    pending(Path(folder))  # its reply comes after the server has been let in
 given_to_a_program_of_the_person(number)
-if how == "while the view is stopped":
-    os.kill(view.pid, signal.SIGCONT)
+if how == "while the guard is stopped":
+    os.kill(guard.pid, signal.SIGCONT)
+told(server, line)
 if how == "listen":
-    print(json.dumps([ask_view(Path(path), question(seconds=5)), pending(Path(path))]))
+    with ApprovalWindow(Path(folder)) as window:
+        print(json.dumps([ask.id for ask in window.asks()]))
 else:
-    told(server, request)
-    print(server.stdout.readline(), end="")
-    told(view, "end")
-    print(view.stdout.readline(), end="")
+    print(json.dumps(server.stdout.readline().strip()))
+    told(guard, "end")
+    print(guard.stdout.readline(), end="")
 # All others end with this process, the first of its namespace.
 sys.stdout.flush()
 os._exit(0)
@@ -127,8 +138,8 @@ def socket() -> Iterator[Path]:
         yield folder / "a.sock"
 
 
-def attacked(socket: Path, how: str, request: dict[str, object], kernel: str = "") -> list[object]:
-    words = (sys.executable, "-c", PERSON, str(socket), how, json.dumps(request), kernel)
+def attacked(socket: Path, how: str, line: bytes, kernel: str = "") -> list[object]:
+    words = (sys.executable, "-c", PERSON, str(socket), how, line.decode(), kernel)
     command = (*NAMESPACE, *words)
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=ROOT
@@ -137,40 +148,25 @@ def attacked(socket: Path, how: str, request: dict[str, object], kernel: str = "
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def answer() -> dict[str, object]:
-    from clawkit.guard.approvals import VERSION
-
-    return {"version": VERSION, "kind": "answer", "id": "q1", "answer": "once", "source": "page"}
-
-
 @pytest.mark.parametrize(
     ("how", "kernel"),
     [
-        ("while the view listens", ""),
-        ("while the view is stopped", ""),
-        ("while the view listens", "an old kernel"),
+        ("while the guard listens", ""),
+        ("while the guard is stopped", ""),
+        ("while the guard listens", "an old kernel"),
     ],
 )
 def test_no_answer_comes_from_a_process_whose_number_is_another_ones(
     socket: Path, how: str, kernel: str
 ) -> None:
-    reply, waits = attacked(socket, how, answer(), kernel)
-    assert isinstance(reply, dict)
-    assert "a guarded server may not answer for a person" in reply["problem"]
-    assert waits == [["q1"], {}]
+    ask = question()
+    line = AnswerLine(ask.id, ask.digest, "once", "page", "m")
+    said, waits = attacked(socket, how, msgspec.json.encode(line), kernel)
+    assert said == ""  # it is told nothing
+    assert waits == ["q1"]
 
 
 def test_no_question_comes_from_a_process_whose_number_is_another_ones(socket: Path) -> None:
-    import msgspec
-
-    from tests.guard.approvals import question
-
-    ask = {**answer(), "kind": "ask", "ask": msgspec.to_builtins(question("q2"))}
-    reply, waits = attacked(socket, "while the view listens", ask)
-    assert isinstance(reply, dict)
-    assert "a guarded server may not ask a person here" in reply["problem"]
-    assert waits == [["q1"], {}]
-
-
-def test_nobody_is_asked_in_a_view_whose_process_number_is_another_ones(socket: Path) -> None:
-    assert attacked(socket, "listen", {}) == [[None, None]]
+    socket.mkdir()
+    line = GuardLine(asks=(question(),))
+    assert attacked(socket, "listen", msgspec.json.encode(line)) == [[]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, get_args
@@ -11,23 +11,16 @@ from typing import Literal, get_args
 import msgspec
 
 from clawkit.errors import PolicyError
-from clawkit.guard.approvals import Answer, Ask, End, Source, ViewReply, call_digest, said
+from clawkit.guard.approvals import EACH_CALL, Answer, Ask, End, EndNote, Source, call_digest
 from clawkit.guard.authoring.edit import check_insertion, folder_rule, rule_for, tool_rule
 from clawkit.guard.locations import policy_file
 from clawkit.guard.policy.call import Call
 
 
-class Ended(msgspec.Struct, frozen=True):
+class Ended(EndNote, frozen=True, kw_only=True):
     """A question that waits no longer, and how it ended."""
 
     ask: Ask
-    how: End
-    source: Source | None = None
-    """Where it was answered, if it was."""
-    problem: str = ""
-    """Why an answer that allows was refused."""
-    answer: Answer | None = None
-    """The answer by which it ended, if it did by one, also if that was refused."""
 
 
 def policy_of(ask: Ask) -> Path:
@@ -42,8 +35,6 @@ def is_whole(ask: Ask) -> bool:
 
 BY_SERVER = "{} asks its client for this: what follows are the words of that server."
 """What to say of a question that a server wants to put to its client."""
-EACH_CALL = "the rule that asks wants to be asked about each such call"
-"""Why an answer may not reach further than the call."""
 Scope = Literal["folder", "tool", "call"]
 """What a rule that is written for an answer is about."""
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -112,7 +103,7 @@ ENDS: dict[End, str] = {
     "form": "answered in its client",
     "covered": "allowed by another answer",
     "allowed": "allowed by the policy, which has changed",
-    "elsewhere": "answered or withdrawn elsewhere",
+    "closed": "denied, because no window was left",
     "unknown": "its guard ended before it said what became of it",
     "silent": "its time is over, and its guard has not said what became of it; `claw log` will",
 }
@@ -124,13 +115,13 @@ _SOURCES: dict[Source | None, str] = {
 }
 
 
-def in_words(end: Ended) -> str:
+def in_words(end: EndNote) -> str:
     """How a question ended, where it was answered, and why that was refused."""
     why = f": {end.problem}" if end.problem else ""
     return f"{ENDS[end.how]}{_SOURCES.get(end.source, '')}{why}"
 
 
-def not_counted(end: Ended | None, answer: Answer, sent: Answer | None) -> str:
+def not_counted(end: EndNote | None, answer: Answer, sent: Answer | None) -> str:
     """What to tell somebody whose answer is not what became of the call; `sent` is what was sent.
 
     It is the same in every window and for scripts.
@@ -140,7 +131,7 @@ def not_counted(end: Ended | None, answer: Answer, sent: Answer | None) -> str:
     if end is not None:
         return f"this answer came too late; the call no longer waits: {in_words(end)}"
     if sent is None:
-        return "this answer was not given, because no window took it; try again"
+        return "this answer was not given, because no guard took it; try again"
     return (
         unconfirmed(sent) if sent == answer else f"this answer was not given; {unconfirmed(sent)}"
     )
@@ -165,11 +156,3 @@ SAID: dict[Answer, str] = {
 def sentence(text: str) -> str:
     """The same words as a sentence of their own."""
     return f"{text[:1].upper()}{text[1:]}."
-
-
-def said_of(sent: Iterable[ViewReply]) -> dict[str, Answer]:
-    """What was answered to each question, as far as it is known."""
-    found: dict[str, list[ViewReply]] = {}
-    for given in sent:
-        found.setdefault(given.id, []).append(given)
-    return {id: answer for id, every in found.items() if (answer := said(every).answer)}

@@ -42,7 +42,7 @@ from clawkit.wire.jsonrpc import Message, RequestId, as_object
 from clawkit.wire.revisions import NEWEST_LEGACY
 
 if TYPE_CHECKING:
-    from clawkit.guard.approvals import Ask, EndNote, ViewReply
+    from clawkit.guard.approvals import AnswerLine, Ask, EndNote
 
 _META = "io.modelcontextprotocol/"
 _ROUND_TRIPS = ("tools/call", "resources/read", "prompts/get")
@@ -117,11 +117,10 @@ _WHY: dict[Answer, str] = {
     "version": "the window that is to ask is of another version of clawkit; close it, and start "
     "anew what runs since before the update",
     "guarded": "it is asked about from within a guarded server, for which no person is asked",
-    "full": 'too many questions wait in "claw approvals" already: answer those, and try again',
 }
 
 _SCRIPT_SAID_NO = "a script said no"
-_UNANSWERED: tuple[Answer, ...] = ("nobody", "closed", "full", "unclear", "version", "guarded")
+_UNANSWERED: tuple[Answer, ...] = ("nobody", "closed", "unclear", "version", "guarded")
 _ALLOWED_BY_NOW: dict[Answer, str] = {
     "before": "allowed by another answer",
     "policy": "the policy was changed, and allows it",
@@ -386,7 +385,7 @@ class ApprovalFlow:
             return why
         if not all(can_be_read(call) for call, _ in about):
             return _TOO_LARGE
-        return _NO_ROOM if form and not fits_form(about) and not _has_view() else ""
+        return _NO_ROOM if form and not fits_form(about) and not _has_window() else ""
 
     def _ticket(
         self,
@@ -506,8 +505,8 @@ class ApprovalFlow:
         fits = held.choices is not REFERRED
         waits = form and prompts.has_form(self)
         token = prompts.hold(held, timeout, self._form_of(held, fits=fits) if form else None)
-        if not fits or (waits and _has_view()):
-            self._ask_in_view(token, held, asked.policy)
+        if not fits or (waits and _has_window()):
+            self._ask_in_windows(token, held, asked.policy)
         shown = prompts.next_form(self) if form else None
         return Passage() if shown is None else Passage(to_client=shown[1])
 
@@ -518,10 +517,11 @@ class ApprovalFlow:
         params = question(server, about, held.choices, file) if fits else referral(server, about)
         return lambda token: jsonrpc.encode(jsonrpc.request(token, "elicitation/create", params))
 
-    def _ask_in_view(self, token: str, held: HeldMessage, policy: Policy) -> None:
+    def _ask_in_windows(self, token: str, held: HeldMessage, policy: Policy) -> None:
         """Ask in `claw approvals`, in a thread of its own; without one, the answer is `nobody`."""
-        from clawkit.guard.approvals import Ask, EndNote, ask_view, call_digest
-        from clawkit.guard.locations import approvals_socket
+        from clawkit.guard.approval_socket import ask_windows
+        from clawkit.guard.approvals import Ask, EndNote, call_digest
+        from clawkit.guard.locations import approvals_folder
 
         call, timeout = call_fields(held.call), policy.limits.prompt_timeout
         ask = Ask(
@@ -545,18 +545,18 @@ class ApprovalFlow:
             by_server=held.by_server,
         )
 
-        def decide(reply: ViewReply) -> EndNote | None:
-            given = _given(reply, ask)
+        def decide(line: AnswerLine) -> EndNote | None:
+            given = _given(line, ask)
             settlement = self._judge.prompts.deliver_answer(token, given)
             if settlement is None:
                 waits = self._judge.prompts.is_waiting(token)
                 return None if waits else EndNote(token, held.cancelled.why)
-            if settlement.refusal and reply.answer != "deny":
-                return EndNote(token, "refused", problem=settlement.refusal, answer=reply.answer)
-            return EndNote(token, reply.answer or "refused", answer=reply.answer)
+            if settlement.refusal and line.answer != "deny":
+                return EndNote(token, "refused", problem=settlement.refusal, answer=line.answer)
+            return EndNote(token, line.answer, answer=line.answer)
 
         def wait() -> None:
-            answer = ask_view(approvals_socket(), ask, held.cancelled, decide) or "nobody"
+            answer = ask_windows(approvals_folder(), ask, held.cancelled, decide) or "nobody"
             # Without an answer in the view, a form in the client that shows all of it still asks.
             if answer not in _UNANSWERED or held.choices is REFERRED:
                 self._judge.prompts.deliver_answer(token, GivenAnswer(answer))
@@ -626,15 +626,14 @@ class ApprovalFlow:
         return ""
 
 
-def _given(reply: ViewReply, ask: Ask) -> GivenAnswer:
-    """An answer from the view, with its rule if that is one for this question."""
-    answer: Answer = reply.answer or "unclear"
+def _given(line: AnswerLine, ask: Ask) -> GivenAnswer:
+    """An answer from a window, with its rule if that is one for this question."""
     rule = ""
-    if answer == "always":
+    if line.answer == "always":
         from clawkit.guard.approval_answers import is_rule_of
 
-        rule = reply.rule if is_rule_of(reply.rule, ask) else ""
-    return GivenAnswer(answer, reply.source, rule)
+        rule = line.rule if is_rule_of(line.rule, ask) else ""
+    return GivenAnswer(line.answer, line.source, rule)
 
 
 def _grant(call: Call, rule: Rule, binding: Binding) -> ToolGrant | None:
@@ -653,11 +652,11 @@ def _together(about: About) -> Call:
     return Call("inputRequests", "inputRequests", {"questions": questions})
 
 
-def _has_view() -> bool:
-    from clawkit.guard.approvals import has_view
-    from clawkit.guard.locations import approvals_socket
+def _has_window() -> bool:
+    from clawkit.guard.approvals import has_window
+    from clawkit.guard.locations import approvals_folder
 
-    return has_view(approvals_socket())
+    return has_window(approvals_folder())
 
 
 def _denied(asked: JudgedMessage, why: str) -> Passage:

@@ -1,4 +1,4 @@
-"""Where the guard's policy, pins, audit log, approvals socket and key are."""
+"""Where the guard's policy, pins, audit log, approvals and key are."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def pins_directory() -> Path:
     return _data() / "pins"
 
 
-def approvals_socket() -> Path:
-    return _data() / "approvals.sock"
+def approvals_folder() -> Path:
+    return _data() / "approvals"
 
 
 def relay_key() -> Path:

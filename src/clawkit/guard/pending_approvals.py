@@ -51,7 +51,6 @@ Answer = Literal[
     "withdrawn",
     "nobody",
     "closed",
-    "full",
     "unclear",
     "version",
     "guarded",
@@ -74,11 +73,8 @@ _YES: tuple[Answer, ...] = (
     *("once", "session", "tool", "folder", "tool always", "always"),
     *_COVERED,
 )
-Heard = Literal["", "allow", "deny", "unknown"]
-"""What a person has said to a question in a view: nothing, a yes that stands, or a no.
-
-`unknown` is while the question is on its way to a view, which may have an answer to it already.
-"""
+Heard = Literal["", "allow", "deny"]
+"""What a person has said to a question in a window: nothing, a yes that stands, or a no."""
 
 
 class GivenAnswer(Struct, frozen=True):
@@ -267,7 +263,7 @@ class HeldMessage(Struct, frozen=True):
             stands = heard == "allow"
         if not stands or time.monotonic() >= self.cancelled.ends:
             raise OverruledError
-        if heard == "unknown" or not self.caught_up():
+        if not self.caught_up():
             raise NotYetError
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from clawkit.errors import ClawError
 from clawkit.guard import locations
-from clawkit.guard.approvals import pending
+from clawkit.guard.approval_window import pending
 from clawkit.guard.audit.reader import require_place
 from clawkit.guard.audit.verification import ChainProblem, Verdict, verify
 from clawkit.guard.pins import Pinned, pin_files, pinned_servers
@@ -74,7 +74,7 @@ def overview(project: Path) -> GuardStatus:
     scope = SearchScope(project=project)
     standings, unknown = _tried(lambda: status(scope), StatusReport((), ()))
     pins, problems = _tried(lambda: pinned_servers(locations.pins_directory()), ())
-    asks, unasked = _tried(lambda: pending(locations.approvals_socket()), None)
+    asks, unasked = _tried(lambda: pending(locations.approvals_folder()), None)
     directory = locations.audit_directory()
     log_bytes, unusable = _tried(lambda: _size_of_log(directory), -1)
     # A ledger that cannot be read is among the problems already.

@@ -14,7 +14,7 @@ _MARK = "CLAW_GUARDED"
 _NAME = "claw-watch"
 _GUARD = "claw-guard"
 _LOOKS = 5
-_STATE, _PARENT, _GROUP, _SESSION, _START = 0, 1, 2, 3, 19
+_PARENT, _GROUP, _SESSION, _START = 1, 2, 3, 19
 _SCRIPT = """
 started() {
     for each in $(cat /proc/"$1"/task/*/children); do echo "$each"; started "$each"; done
@@ -130,17 +130,6 @@ def _leaders(pid: int) -> tuple[int, int]:
 def start_of(pid: int) -> int:
     """When a process started, in ticks since the machine did; 0 where it cannot be known."""
     return int(_stat(pid)[_START])
-
-
-def is_stopped(pid: int) -> bool:
-    """Whether a process is held by a signal or a debugger; False where it cannot be known."""
-    return _stat(pid)[_STATE] in ("T", "t")
-
-
-def has_ended(pid: int) -> bool:
-    """Whether a process is gone; False where it cannot be known."""
-    known = pid > 0 and _is_there(os.getpid())
-    return known and (not _is_there(pid) or _stat(pid)[_STATE] in ("Z", "X"))
 
 
 def _stat(pid: int) -> list[str]:

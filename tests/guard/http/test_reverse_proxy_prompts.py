@@ -14,7 +14,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
-from clawkit.guard.approvals_view import ApprovalsView
+from clawkit.guard.approval_window import ApprovalWindow
 from clawkit.wire.revisions import META_CAPABILITIES, META_VERSION, MODERN
 from tests.guard.approvals import short_folder, until
 from tests.guard.guarded_server import records
@@ -214,13 +214,13 @@ def view(socket: Path, decision: Any) -> Generator[list[Any]]:
     seen: list[Any] = []
     ended = threading.Event()
 
-    def watch(view: ApprovalsView) -> None:
+    def watch(view: ApprovalWindow) -> None:
         while not ended.wait(0.01):
             for ask in view.asks():
                 seen.append(ask)
                 view.answer(ask.id, decision)
 
-    with ApprovalsView(socket) as opened:
+    with ApprovalWindow(socket) as opened:
         thread = threading.Thread(target=watch, args=(opened,))
         thread.start()
         try:

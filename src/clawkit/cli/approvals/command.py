@@ -47,10 +47,10 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print the questions as JSON.")] = False,
 ) -> None:
     """List the calls that wait in the open view."""
-    from clawkit.guard.approvals import pending
-    from clawkit.guard.locations import approvals_socket
+    from clawkit.guard.approval_window import pending
+    from clawkit.guard.locations import approvals_folder
 
-    asks = pending(approvals_socket())
+    asks = pending(approvals_folder())
     if as_json:
         import msgspec
 
@@ -79,18 +79,17 @@ def answer(
     answer came too late or was refused, 4 where its guard has not confirmed it yet, and 1 where
     it cannot be answered.
     """
-    from clawkit.guard.approvals import send_answer
-    from clawkit.guard.locations import approvals_socket
+    from clawkit.guard.approval_window import answer_by_script
+    from clawkit.guard.locations import approvals_folder
 
-    reply = send_answer(approvals_socket(), id, choice.value, "script")
-    if reply is None:
+    outcome = answer_by_script(approvals_folder(), id, choice.value)
+    if outcome is None:
         _refuse("no view is open: run `claw approvals` in a terminal", " answer")
-    if reply.problem:
-        status = _OTHERWISE if reply.ended else _UNCONFIRMED if reply.given else 1
-        _refuse(reply.problem, " answer", status)
+    if outcome.state != "counted":
+        _refuse(outcome.problem, " answer", _STATUSES[outcome.state])
 
 
-_OTHERWISE, _UNCONFIRMED = 3, 4
+_STATUSES = {"refused": 1, "otherwise": 3, "unconfirmed": 4}
 
 
 def _refuse(problem: str, command: str = "", status: int = 1) -> NoReturn:
@@ -104,13 +103,13 @@ def _live() -> int:
         print(f"claw approvals: {text}", file=sys.stderr)
         return 2
     from clawkit.cli.approvals.live_view import run
-    from clawkit.guard.approvals_view import SharedView
-    from clawkit.guard.locations import approvals_socket
+    from clawkit.guard.approval_window import ApprovalWindow
+    from clawkit.guard.locations import approvals_folder
     from clawkit.system.processes import close_to_others
 
     close_to_others()
     try:
-        with SharedView(approvals_socket()) as view, _alone_at_terminal():
+        with ApprovalWindow(approvals_folder()) as view, _alone_at_terminal():
             return run(view)
     except ClawError as error:
         print(f"claw approvals: {error}", file=sys.stderr)

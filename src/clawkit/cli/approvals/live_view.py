@@ -20,7 +20,6 @@ from clawkit.cli.commands import on_termination
 from clawkit.errors import PolicyError
 from clawkit.guard.approval_answers import (
     BY_SERVER,
-    EACH_CALL,
     Scope,
     check_rule,
     in_words,
@@ -33,8 +32,8 @@ from clawkit.guard.approval_answers import (
     unconfirmed,
     wider_answers,
 )
-from clawkit.guard.approvals import Answer, Ask
-from clawkit.guard.approvals_view import View
+from clawkit.guard.approval_window import ApprovalWindow
+from clawkit.guard.approvals import EACH_CALL, Answer, Ask
 from clawkit.guard.call_display import (
     REORDERED,
     call_lines,
@@ -132,7 +131,7 @@ class Pager:
 class ApprovalsScreen:
     """What the person sees and has chosen. Time and size come from outside."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: ApprovalWindow) -> None:
         self._view = view
         self._asks: tuple[Ask, ...] = ()
         self._chosen: Ask | None = None
@@ -265,7 +264,7 @@ class ApprovalsScreen:
     def _answer(self, ask: Ask, answer: Answer, rule: str = "") -> bool:
         """Answer it; whether its guard did what was said. If not, the note says so."""
         counted = self._view.answer(ask.id, answer, rule=rule)
-        end = next((end for end in self._view.ended() if end.ask.id == ask.id), None)
+        end = self._view.end_of(ask.id)
         done = counted and end is not None and not end.problem
         if not done:
             sent = self._view.given().get(ask.id)
@@ -394,7 +393,7 @@ class _Frame(UIControl):
         return UIContent(lambda number: shown[number], len(shown), show_cursor=False)
 
 
-def run(view: View) -> int:
+def run(view: ApprovalWindow) -> int:
     """Show the view's questions and obey the keys until the person quits; the exit status."""
     try:
         return asyncio.run(_run(_application(ApprovalsScreen(view))))

@@ -21,8 +21,6 @@ from clawkit.console.file_changes import (
 from clawkit.errors import PolicyError
 from clawkit.guard.approval_answers import (
     BY_SERVER,
-    EACH_CALL,
-    ENDS,
     Ended,
     Scope,
     check_rule,
@@ -36,11 +34,11 @@ from clawkit.guard.approval_answers import (
     unconfirmed,
     wider_answers,
 )
-from clawkit.guard.approvals import Answer, Ask
-from clawkit.guard.approvals_view import SharedView
+from clawkit.guard.approval_window import ApprovalWindow
+from clawkit.guard.approvals import EACH_CALL, Answer, Ask
 from clawkit.guard.authoring.edit import rule_text
 from clawkit.guard.call_display import call_lines, spelled
-from clawkit.guard.locations import approvals_socket
+from clawkit.guard.locations import approvals_folder
 from clawkit.guard.policy.parser import read_policy
 from clawkit.wire.jsonrpc import as_object
 
@@ -156,7 +154,7 @@ class PageAnswer(Struct, frozen=True):
 
 
 def page(until_end: ExitStack) -> ConsolePage:
-    desk = ApprovalsDesk(SharedView(approvals_socket(), "page"))
+    desk = ApprovalsDesk(ApprovalWindow(approvals_folder(), "page"))
     until_end.callback(desk.close)
     return ConsolePage(
         routes=(
@@ -171,7 +169,7 @@ def page(until_end: ExitStack) -> ConsolePage:
 class ApprovalsDesk:
     """The view while a page is open: without one nobody would see a question, so none is taken."""
 
-    def __init__(self, view: SharedView) -> None:
+    def __init__(self, view: ApprovalWindow) -> None:
         self._view = view
         self._looked = 0.0
         self._shown: dict[str, tuple[str, _Changes]] = {}
@@ -283,7 +281,7 @@ class ApprovalsDesk:
         found = next((ask for ask in self._view.asks() if ask.id == id), None)
         if found is None:
             end = self._view.end_of(id)
-            how = ENDS["elsewhere"] if end is None else spelled(in_words(end))
+            how = "answered or withdrawn elsewhere" if end is None else spelled(in_words(end))
             raise ApiError(f"The call no longer waits: {how}.", 404)
         return found
 
