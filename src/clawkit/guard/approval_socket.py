@@ -33,7 +33,7 @@ from clawkit.guard.approvals import (
     EndNote,
     GuardLine,
     Outcome,
-    Refusal,
+    RefusedAnswer,
     has_other_version,
     has_window,
     private_folder,
@@ -321,7 +321,7 @@ class ApprovalSocket:
             return
         question = self._questions.get(line.id)
         if problem := self._problem(connection, line, question):
-            connection.send(GuardLine(refused=(Refusal(line.mark, problem),)))
+            connection.send(GuardLine(refused=(RefusedAnswer(line.mark, problem),)))
         elif question is not None:
             question.said.append((line, connection))
             self._changed.notify_all()

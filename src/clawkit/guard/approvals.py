@@ -103,7 +103,7 @@ class EndNote(msgspec.Struct, frozen=True, omit_defaults=True):
     """The mark of that answer, where it came from a window or a script."""
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class RefusedAnswer(msgspec.Struct, frozen=True):
     """Why a guard takes no notice of an answer."""
 
     mark: str
@@ -115,7 +115,7 @@ class GuardLine(msgspec.Struct, frozen=True, omit_defaults=True):
 
     asks: tuple[Ask, ...] = ()
     ended: tuple[EndNote, ...] = ()
-    refused: tuple[Refusal, ...] = ()
+    refused: tuple[RefusedAnswer, ...] = ()
 
 
 Decide = Callable[[AnswerLine], EndNote | None]

@@ -236,7 +236,7 @@ def test_without_a_form_the_call_is_held_until_the_view_has_answered(
 ) -> None:
     client.initialize({})
     assert "nobody can be asked" in client.post(CALL).json()["error"]["message"]
-    with view(place / "claw/data/claw/guard/approvals.sock", decision) as seen:
+    with view(place / "claw/data/claw/guard/approvals", decision) as seen:
         response = client.post(CALL)
     assert part in response.json()
     assert [ask.tool for ask in seen] == ["rm"]
