@@ -5,6 +5,7 @@ import pytest
 
 from clawkit.errors import StoreError
 from clawkit.store.database import Database
+from clawkit.store.sqlite_vectors import widened
 from tests.memory.store.records import MODEL, SIZE, being, place, remember, vectors
 
 
@@ -119,3 +120,9 @@ def test_another_dimension_is_an_error_that_says_so(database: Database, size: in
         with pytest.raises(StoreError, match=words):
             unit.vectors.cosines(MODEL, other[0], [1])
         assert unit.vectors.counts() == {MODEL: 1}
+
+
+def test_half_precision_numbers_are_widened_exactly() -> None:
+    every = np.arange(1 << 16, dtype=np.uint16).view("<f2")
+    finite = every[np.isfinite(every)]
+    assert widened(finite.view("<i2")).tobytes() == finite.astype(np.float32).tobytes()
