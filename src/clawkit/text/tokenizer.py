@@ -109,6 +109,9 @@ _ASCII_LETTERS = {
     code: chr(code).lower() if _LETTERS.match(chr(code)) else " " for code in range(128)
 }
 _WORD = re.compile(rf"(?:[^\W_]|[{_MARKS}])+|[^\w\s\x00-\x7f]")
+_ASCII_WORD = re.compile(
+    "[0-9A-Za-z]+"
+)  # the same where there is nothing else, three times as fast
 UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _CLITIC = re.compile(r"(?<=\w)[’'](?:s|t|m|re|ve|ll|d)\b|(?<=\w)n[’']t\b")
@@ -166,7 +169,7 @@ def telling_words(text: str) -> dict[str, str]:
     """The words that say something, as they are written in lower case, each with its stem."""
     found: dict[str, str] = {}
     spaced: list[tuple[str, str]] = []
-    for word, unspaced in split(_CLITIC.sub(" ", text[:LONGEST_INDEXED].lower())):
+    for word, unspaced in split(_without_clitics(text[:LONGEST_INDEXED].lower())):
         if unspaced:
             found.update((run, run.translate(_TO_HIRAGANA)) for run in _runs_of_content(word))
         else:
@@ -197,6 +200,9 @@ def split(folded_text: str) -> Iterator[tuple[str, bool]]:
 
     `第2回go` is four of them; an emoji is one.
     """
+    if folded_text.isascii():
+        yield from ((word, False) for word in _ASCII_WORD.findall(folded_text))
+        return
     for match in _WORD.finditer(folded_text):
         word, end = match[0], 0
         if word.isascii():
@@ -214,8 +220,12 @@ def split(folded_text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _words(text: str) -> Iterator[tuple[str, bool]]:
-    for word, unspaced in split(_CLITIC.sub(" ", folded(text))):
+    for word, unspaced in split(_without_clitics(folded(text))):
         yield word if unspaced else _plain(word), unspaced
+
+
+def _without_clitics(text: str) -> str:
+    return _CLITIC.sub(" ", text) if "'" in text or "’" in text else text
 
 
 def _plain(word: str) -> str:
