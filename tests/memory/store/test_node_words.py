@@ -41,6 +41,20 @@ def test_scores_are_bm25_of_this_being(database: Database) -> None:
         assert nodes.by_words(unit, {}).scores.tolist() == [0.0] * 5
 
 
+def test_those_that_have_a_term_can_be_left_out_as_if_they_were_not_there(
+    database: Database,
+) -> None:
+    ada = being(database)
+    with database.write(ada.n) as unit:
+        remember(unit, ACTIONS)
+        every = nodes.by_words(unit, {"boat": 1.0})
+        found = nodes.by_words(unit, {"boat": 1.0}, "red")
+    assert found.absent == [1, 2]
+    assert [seqs.tolist() for seqs in found.having.values()] == [[3]]
+    rarer = math.log(1 + (2 - 1 + 0.5) / (1 + 0.5)) / math.log(1 + (4 - 2 + 0.5) / (2 + 0.5))
+    assert found.scores == pytest.approx([0, 0, 0, every.scores[3] * rarer, 0])
+
+
 def test_all_words_means_every_one_of_them(database: Database) -> None:
     ada = being(database)
     with database.write(ada.n) as unit:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import logging
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
@@ -138,7 +139,7 @@ def search(
     if on_days.any():
         scores[~on_days] = -np.inf
     best = np.argsort(-scores, kind="stable")[: limit * _SPARE]
-    order = [int(at) for at in best if scores[at] > -np.inf]
+    order: list[int] = best[scores[best] > -np.inf].tolist()
     kept = [order[place] for place in without_repetition([candidates.nodes[at] for at in order])]
     rare = frozenset(int(seq) for seqs in _rare(gathered).values() for seq in seqs)
     hits = tuple(
@@ -175,9 +176,10 @@ def _with_rare(
 def without_repetition(nodes: Sequence[Node]) -> list[int]:
     """The places of those that say something new, in the order they came; of two, the newest."""
     kept: dict[tuple[object, ...], int] = {}
-    words = [" ".join(folded_words(node.scene.action)) for node in nodes]
+    words = [" ".join(folded_words(node.scene.action)) or node.scene.action for node in nodes]
+    times = Counter(words)
     for at, node in enumerate(nodes):
-        said = _people(node), words[at] or node.scene.action
+        said = _people(node) if times[words[at]] > 1 else None, words[at]
         earlier = kept.setdefault(said, at)
         if node.created > nodes[earlier].created:
             kept[said] = at
@@ -245,10 +247,9 @@ def gather(
     hidden = {*map(int, nodes.hidden(unit, as_of, past=question.is_about_past)), *exclude}
     top = nodes.top(unit)
     vector = _vector(unit, embedder, question.text_to_embed, top)
-    asking = nodes.having_any(unit, [ASKING]) if only_telling else []
-    look_up = partial(_look_up, unit, question, embedder, vector, mode, hidden)
-    found = look_up(asking, top)
-    return look_up([], top) if asking and found.is_dialogue else found
+    look_up = partial(_look_up, unit, question, embedder, vector, mode, hidden, top)
+    found = look_up(ASKING if only_telling else "")
+    return look_up("") if found.is_dialogue and found.memories < top else found
 
 
 def _look_up(
@@ -258,11 +259,12 @@ def _look_up(
     vector: Floats | None,
     mode: Mode,
     known_no_more: Collection[int],
-    asking: Collection[int],
     top: int,
+    without: str,
 ) -> Gathered:
-    hidden = {*known_no_more, *asking}
-    matches = nodes.by_words(unit, question.terms, asking)
+    """The same, as if those that have the term `without` were not there."""
+    matches = nodes.by_words(unit, question.terms, without)
+    hidden = {*known_no_more, *matches.absent}
     words = _allowed(unit, matches.scores, question, mode, hidden)
     seqs = set(_best(words, _BY_WORDS)) | _on_days(unit, question, len(words), hidden)
     near: dict[int, float] = {}
@@ -286,7 +288,7 @@ def _look_up(
         kind,
         is_dialogue,
         matches.having,
-        top - len(asking),
+        top - len(matches.absent),
         embedder if isinstance(embedder, BuiltinEmbedder) else None,
         vector,
     )

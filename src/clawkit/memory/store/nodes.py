@@ -306,27 +306,35 @@ def remove_words(unit: Unit, seqs: Iterable[int]) -> None:
 
 
 class WordMatches(msgspec.Struct, frozen=True):
-    """What words find: the score of every node, by its number, and who has which word."""
+    """What words find: each node's score, by its number, who has which word, and who is absent."""
 
     scores: Floats
     having: dict[str, Seqs]
+    absent: list[int]
 
 
-def by_words(unit: Unit, words: Mapping[str, float], without: Collection[int] = ()) -> WordMatches:
-    """BM25 of every node, as if some were not there; a word's weight multiplies what it says."""
+def by_words(unit: Unit, words: Mapping[str, float], without: str = "") -> WordMatches:
+    """BM25 of every node, as if those that have the term `without` were not there.
+
+    A word's weight multiplies what it says.
+    """
     top, usual = _size(unit)
-    count, absent = top - len(without), np.fromiter(without, np.uint32)
+    found = _entries(unit, [*words, without] if without else list(words))
+    absent = found.pop(without)["seq"].tolist() if without in found else []
+    there = np.ones(top + 1, bool)
+    there[absent] = False
+    count = top - len(absent)
     scores = np.zeros(top + 1, dtype=np.float32)
     having: dict[str, Seqs] = {}
-    for word, every in _entries(unit, list(words)).items():
-        entries = every[~np.isin(every["seq"], absent)] if without else every
+    for word, every in found.items():
+        entries = every[there[every["seq"]]] if absent else every
         seqs = having[word] = entries["seq"].astype(np.int64)
         times = entries["times"].astype(np.float32)
         damping = entries["length"] * np.float32(_SATURATION * _LENGTH / usual)
         damping += np.float32(_SATURATION * (1 - _LENGTH)) + times
         rarity = math.log(1 + (count - len(seqs) + 0.5) / (len(seqs) + 0.5))
         scores[seqs] += times * np.float32(words[word] * rarity * (_SATURATION + 1)) / damping
-    return WordMatches(scores, having)
+    return WordMatches(scores, having, absent)
 
 
 def having_all(unit: Unit, words: list[str]) -> Seqs:
