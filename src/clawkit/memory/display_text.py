@@ -201,9 +201,9 @@ def _several_a_day(found: Sequence[Node]) -> frozenset[str]:
     """The days on which several of these were told, at times that tell them apart."""
     times: dict[str, set[str]] = {}
     for node in found:
-        day = _minute(node)[:10]
-        if day in node.scene.when[:1]:
-            times.setdefault(day, set()).add(_minute(node))
+        minute = _minute(node)
+        if minute[:10] in node.scene.when[:1]:
+            times.setdefault(minute[:10], set()).add(minute)
     return frozenset(day for day, minutes in times.items() if len(minutes) > 1)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import msgspec
 
@@ -55,7 +55,7 @@ _FIRST_PERSON = re.compile(
 )
 
 
-class KnownPeople(msgspec.Struct, frozen=True):
+class KnownPeople(msgspec.Struct, frozen=True, dict=True):
     """The people whom one Being knows by name."""
 
     names: frozenset[str]
@@ -67,7 +67,11 @@ class KnownPeople(msgspec.Struct, frozen=True):
     speakers: frozenset[str] | None
     """Everybody who has told it something; None in a store that never counted them."""
 
-    @property
+    @cached_property
+    def everybody(self) -> frozenset[str]:
+        return self.names | self.own
+
+    @cached_property
     def voices(self) -> frozenset[str]:
         """The names that stand for "I" in what is remembered."""
         found = self.names if self.speakers is None else self.speakers
@@ -76,8 +80,13 @@ class KnownPeople(msgspec.Struct, frozen=True):
 
 def known(unit: Unit) -> KnownPeople:
     sql = "SELECT name, value FROM marks WHERE being = $being AND name IN (?, ?, ?)"
-    rows = unit.rows(sql, NAMES, _SELF, _SPEAKERS)
-    found = {mark: frozenset(msgspec.json.decode(value, type=list[str])) for mark, value in rows}
+    return _read_people(*unit.rows(sql, NAMES, _SELF, _SPEAKERS))
+
+
+@lru_cache(maxsize=64)
+def _read_people(*marks: tuple[str, str]) -> KnownPeople:
+    """The same for the same marks, which change when somebody new comes."""
+    found = {mark: frozenset(msgspec.json.decode(value, type=list[str])) for mark, value in marks}
     none = frozenset[str]()
     return KnownPeople(found.get(NAMES, none), found.get(_SELF, none), found.get(_SPEAKERS))
 

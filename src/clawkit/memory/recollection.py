@@ -110,8 +110,8 @@ def recollect(
         if apart_from:
             hits = tuple(hit for hit in hits if hit.node.source.conversation != apart_from)
         hits = tuple(hit for hit in hits if hit.node.seq not in known.only_asking)
-        vectors = _vectors(unit, embedder, hits)
-        hits, replaced = look_again(known, hits, limit, vectors)
+        cosines = Cosines(_vectors(unit, embedder, hits))
+        hits, replaced = look_again(known, hits, limit, cosines)
         hits = hits[:most]
         of_asker: list[Told] = []
         if as_of is None and known.question.is_about_self_only:
@@ -120,7 +120,7 @@ def recollect(
         current = [hit.node for hit in hits if hit.node.seq not in replaced]
         told = {hit.node.seq for hit in hits}
         best = () if of_asker else current[:limit]
-        since = _since([hit.node for hit in hits], vectors)
+        since = _since([hit.node for hit in hits], cosines)
         texts = MemoryTexts(known.question.people.own, _around(unit, best, told), since)
     if hits and counts:
         hits = _told_now(database, being, hits, caller, now)
@@ -129,12 +129,25 @@ def recollect(
         earlier = {told.node.seq: told.before for told in of_asker}
         matters = [[node, *filter(None, (earlier.get(node.seq),))] for node in found]
     else:
-        matters = _matters(found, limit, vectors, replaced)
+        matters = _matters(found, limit, cosines, replaced)
     block = texts.block(message, matters, [node.seq for node in best]) if matters else nothing
     hits = tuple(msgspec.structs.replace(hit, earlier=hit.node.seq in since) for hit in hits)
     if not known.question.is_about_past:
         hits = _current_first(hits, since)
     return Recollection(known.kind, hits[:limit], hits[limit:], block)
+
+
+class Cosines:
+    """How near memories are to each other in meaning: 0 where one has no vector."""
+
+    def __init__(self, vectors: Mapping[int, Floats]) -> None:
+        self._places = {seq: at for at, seq in enumerate(vectors)}
+        rows = np.array(list(vectors.values()), np.float32)
+        self._cosines: list[list[float]] = (rows @ rows.T).tolist() if vectors else []
+
+    def between(self, one: Node, other: Node) -> float:
+        first, second = self._places.get(one.seq), self._places.get(other.seq)
+        return 0.0 if first is None or second is None else self._cosines[first][second]
 
 
 def _current_first(hits: Sequence[Hit], since: Mapping[int, int]) -> tuple[Hit, ...]:
@@ -164,7 +177,7 @@ _MARKED = 0.55
 
 
 def look_again(
-    found: SearchResult, hits: tuple[Hit, ...], first: int, vectors: Mapping[int, Floats]
+    found: SearchResult, hits: tuple[Hit, ...], first: int, cosines: Cosines
 ) -> tuple[tuple[Hit, ...], frozenset[int]]:
     """Which of these hits are told, and the numbers of those that the first of them replaced.
 
@@ -182,7 +195,7 @@ def look_again(
     times = [node.told_at for node in nodes]
     later = np.array([time > times[0] for time in times], np.float32)
     leads |= tells & _ends(best, nodes, later > 0, question)
-    near = tells * _nearness(best, nodes, vectors)
+    near = tells * _nearness(best, nodes, cosines)
     gain = _INTRODUCED * leads + near * (_NEAR + _LATER * later)
     scores = np.array([hit.score for hit in hits]) + found.far_behind * gain
     scores[:first] = [hit.score for hit in hits[:first]]
@@ -205,7 +218,7 @@ def look_again(
         return told, frozenset()
     first_told = newer or 0
     before = [node for node, time in zip(nodes, times, strict=True) if time < times[first_told]]
-    return told, _replaced(nodes[first_told], before, vectors)
+    return told, _replaced(nodes[first_told], before, cosines)
 
 
 def _ends(best: Node, nodes: Sequence[Node], later: Bools, question: RecallQuestion) -> Bools:
@@ -253,36 +266,36 @@ def _replacing(nodes: Sequence[Node], near: Floats, question: RecallQuestion) ->
 
 
 def _replaced(
-    first: Node, before: Sequence[Node], vectors: Mapping[int, Floats], enough: float = _REPLACED
+    first: Node, before: Sequence[Node], cosines: Cosines, enough: float = _REPLACED
 ) -> frozenset[int]:
     """What its speaker said before on the matter of the first, which says that it has changed."""
-    own = [node for node in before if node.source.voice == first.source.voice]
-    if not own or not says_change(first.scene.action):
+    if not before or not says_change(first.scene.action):
         return frozenset()
-    near = _nearness(first, own, vectors)
+    voice = first.source.voice
+    own = [node for node in before if node.source.voice == voice]
+    near = _nearness(first, own, cosines)
     return frozenset(node.seq for node, each in zip(own, near, strict=True) if each >= enough)
 
 
-def _since(nodes: Sequence[Node], vectors: Mapping[int, Floats]) -> dict[int, int]:
+def _since(nodes: Sequence[Node], cosines: Cosines) -> dict[int, int]:
     """For those that another of these says to have changed, the number of the newest that does."""
     ordered = sorted(nodes, key=lambda node: node.told_at)
     return {
         seq: newer.seq
         for at, newer in enumerate(ordered)
-        for seq in _replaced(newer, ordered[:at], vectors, _MARKED)
+        for seq in _replaced(newer, ordered[:at], cosines, _MARKED)
     }
 
 
-def _nearness(best: Node, nodes: Sequence[Node], vectors: Mapping[int, Floats]) -> Floats:
-    """The cosine of each with the best, 0 where one has no vector; where both tell where their
-    speaker lives, enough to be on one matter.
+def _nearness(best: Node, nodes: Sequence[Node], cosines: Cosines) -> Floats:
+    """The cosine of each with the best; where both tell where their speaker lives, enough to be on
+    one matter.
     """
-    middle, home = vectors.get(best.seq), tells_home(best.scene.action)
+    home = tells_home(best.scene.action)
 
     def near(node: Node) -> float:
         least = _MARKED if home and tells_home(node.scene.action) else 0.0
-        vector = vectors.get(node.seq)
-        return least if vector is None or middle is None else max(least, float(vector @ middle))
+        return max(least, cosines.between(best, node))
 
     return np.array([near(node) for node in nodes], np.float32)
 
@@ -315,7 +328,7 @@ def _vectors(unit: Unit, embedder: Embedder | None, hits: Sequence[Hit]) -> Mapp
 
 
 def _matters(
-    found: Sequence[Node], count: int, vectors: Mapping[int, Floats], replaced: frozenset[int]
+    found: Sequence[Node], count: int, cosines: Cosines, replaced: frozenset[int]
 ) -> list[list[Node]]:
     """The best so many by what they are about, each with those of the others nearest to it.
 
@@ -324,13 +337,9 @@ def _matters(
     current = [node for node in found if node.seq not in replaced]
     matters: list[list[Node]] = []
 
-    def nearness(matter: list[Node], node: Node) -> float:
-        one, other = vectors.get(matter[0].seq), vectors.get(node.seq)
-        return 0.0 if one is None or other is None else float(one @ other)
-
     for at, node in enumerate(current):
-        nearest = max(matters, key=lambda matter: nearness(matter, node), default=None)
-        if nearest is None or (at < count and nearness(nearest, node) < _ONE_MATTER):
+        nearest = max(matters, key=lambda one: cosines.between(one[0], node), default=None)
+        if nearest is None or (at < count and cosines.between(nearest[0], node) < _ONE_MATTER):
             matters.append([node])
         else:
             nearest.append(node)
@@ -342,7 +351,8 @@ def _matters(
 
 def _around(unit: Unit, best: Sequence[Node], told: Collection[int]) -> dict[int, Node]:
     """What was said around the best, apart from what is told itself."""
-    seqs = {node.seq + step for node in best for step in (-1, 1)} - {0, *told}
+    in_talk = [node.seq for node in best if node.source.is_talk]
+    seqs = {seq + step for seq in in_talk for step in (-1, 1)} - {0, *told}
     return nodes.fetch(unit, sorted(seqs))
 
 

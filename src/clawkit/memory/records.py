@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -34,6 +35,11 @@ class MemorySource(msgspec.Struct, frozen=True, omit_defaults=True):
     def voice(self) -> str:
         """Who says "I"; the one person without a name is the same by any door."""
         return "" if self.speaker == USER else self.speaker.strip().casefold()
+
+    @property
+    def is_talk(self) -> bool:
+        """Whether something may have been said before and after it."""
+        return bool(self.conversation or self.message)
 
 
 class Scene(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -200,6 +206,7 @@ class LedgerEntry(msgspec.Struct, frozen=True):
     undone_by: Count | None = None
 
 
+@lru_cache(maxsize=4096)
 def moment(text: str) -> float:
     """Seconds since 1970 of an ISO date or time; a date means the end of that day, UTC."""
     if len(text) == len("2026-01-01"):

@@ -97,7 +97,7 @@ def parse_question(text: str, now: float, asker: str, people: KnownPeople) -> Re
     named = names_of(people.names).named(text) - own
     if asker and says_self:
         named |= {asker}
-    masked = names_of(people.names | people.own).masked(text)
+    masked = names_of(people.everybody).masked(text)
     text_to_embed = names_of(people.voices).masked(text)
     days = tuple(named_days.ranges(text, now))
     terms_of_content = frozenset(term for word in content(text) for term in word)
