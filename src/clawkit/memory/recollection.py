@@ -141,13 +141,11 @@ class Cosines:
     """How near memories are to each other in meaning: 0 where one has no vector."""
 
     def __init__(self, vectors: Mapping[int, Floats]) -> None:
-        self._places = {seq: at for at, seq in enumerate(vectors)}
-        rows = np.array(list(vectors.values()), np.float32)
-        self._cosines: list[list[float]] = (rows @ rows.T).tolist() if vectors else []
+        self._vectors = vectors
 
     def between(self, one: Node, other: Node) -> float:
-        first, second = self._places.get(one.seq), self._places.get(other.seq)
-        return 0.0 if first is None or second is None else self._cosines[first][second]
+        first, second = self._vectors.get(one.seq), self._vectors.get(other.seq)
+        return 0.0 if first is None or second is None else float(first @ second)
 
 
 def _current_first(hits: Sequence[Hit], since: Mapping[int, int]) -> tuple[Hit, ...]:
