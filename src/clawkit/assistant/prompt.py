@@ -60,7 +60,7 @@ def system_prompt(
     return "\n\n".join(parts)
 
 
-def said(message: Message) -> str:
+def typed_text(message: Message) -> str:
     """The words of a message: its first text is what was typed, the others are attachments."""
     return next((part.text for part in message.parts if isinstance(part, Text)), "")
 
@@ -73,7 +73,7 @@ def _memory(one: RecalledMemory) -> str:
 
 def _passage(message: Message, asked: str) -> str:
     """An earlier message in one line, or the part of it that is asked about, with who said it."""
-    text = " ".join(said(message).split())
+    text = " ".join(typed_text(message).split())
     if len(text) > _LONGEST_PASSAGE:
         start = max(0, _first_of(asked, text) - _LONGEST_PASSAGE // 3)
         cut = text[start : start + _LONGEST_PASSAGE]

@@ -219,7 +219,7 @@ def take_out(file: HostFile, keys: tuple[str, ...], *, dry_run: bool) -> Install
         return _remove_entry(place, dry_run=dry_run)
 
     try:
-        return act() if dry_run else _insistently(file.client, act)
+        return act() if dry_run else _until_unchanged(file.client, act)
     except HostError as error:
         return InstallOutcome(file.client.id, str(file.path), "failed", note=str(error))
 
@@ -275,12 +275,12 @@ def _attempt(
     try:
         if order.dry_run:
             return act(_look(client, order), order)
-        return _insistently(client, lambda: act(_look(client, order), order))
+        return _until_unchanged(client, lambda: act(_look(client, order), order))
     except HostError as error:
         return InstallOutcome(client.id, str(_file(client, order)), "failed", note=str(error))
 
 
-def _insistently(client: ClientApp, act: Callable[[], InstallOutcome]) -> InstallOutcome:
+def _until_unchanged(client: ClientApp, act: Callable[[], InstallOutcome]) -> InstallOutcome:
     with alone():
         for _ in range(ATTEMPTS):
             try:

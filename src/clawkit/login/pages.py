@@ -146,7 +146,7 @@ def provider_sign_in(provider: str, person: User | None, form: Form) -> HTMLResp
     )
 
 
-def leaving(provider: str, address: str) -> HTMLResponse:
+def redirect_page(provider: str, address: str) -> HTMLResponse:
     """On to another site, without script, and not as the redirect of a form."""
     response = _page(
         f"Going to {provider}",
@@ -185,7 +185,7 @@ def consent(
     )
 
 
-def not_for(title: str, redirect_uri: str, person: User, form: Form) -> HTMLResponse:
+def not_allowed_page(title: str, redirect_uri: str, person: User, form: Form) -> HTMLResponse:
     """Tells somebody that this is not for them; the client learns it only if they go back."""
     return _page(
         f"You may not use {title}",
@@ -233,7 +233,7 @@ def logins(
     )
 
 
-def sorry(title: str, why: str, status: int = 400) -> HTMLResponse:
+def error_page(title: str, why: str, status: int = 400) -> HTMLResponse:
     """Something that leads nowhere, and why."""
     return _page(title, f"<p>{_text(why)}</p>", status=status)
 

@@ -164,7 +164,7 @@ def _hasher() -> PasswordHasher:
 
 
 @cache
-def _nobodys() -> str:
+def _hash_of_nobody() -> str:
     return _hasher().hash(new_secret())
 
 
@@ -191,7 +191,7 @@ def is_password(password_hash: str, password: str) -> bool:
 
     with _hashing:
         try:
-            _hasher().verify(password_hash or _nobodys(), password[:LONGEST_PASSWORD])
+            _hasher().verify(password_hash or _hash_of_nobody(), password[:LONGEST_PASSWORD])
         except VerificationError:
             return False
     return bool(password_hash)

@@ -202,6 +202,6 @@ class AnthropicModel(StreamedModel):
             return
         document = await response.document()
         if document.get("type") != "error" and not isinstance(document.get("content"), list):
-            raise no_stream(self.client.party, response.kind, read_error(document))
+            raise no_stream(self.client.identity, response.kind, read_error(document))
         for event in _as_stream(document):
             yield event

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from clawkit.assistant.api_keys import FoundKey
     from clawkit.assistant.config import Config, Provider
     from clawkit.assistant.model_discovery import FoundModels
-    from clawkit.cli.setup.clients import Wishes
+    from clawkit.cli.setup.clients import ClientWishes
     from clawkit.cli.setup.config_edit import Answers, ConfigPlan, Kept
 
 _OFFLINE = "offline"
@@ -108,10 +108,10 @@ class SetupOptions(msgspec.Struct, frozen=True):
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
 
     @property
-    def wishes(self) -> Wishes:
-        from clawkit.cli.setup.clients import Wishes
+    def wishes(self) -> ClientWishes:
+        from clawkit.cli.setup.clients import ClientWishes
 
-        return Wishes(tuple(self.install or ()), self.share_memory, tuple(self.guard or ()))
+        return ClientWishes(tuple(self.install or ()), self.share_memory, tuple(self.guard or ()))
 
 
 @with_options("options", SetupOptions)
