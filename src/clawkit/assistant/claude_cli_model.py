@@ -139,8 +139,6 @@ _REASONS: dict[str, StopReason] = {
 
 
 class CliAnswerReader:
-    """One answer as it comes."""
-
     def __init__(self, settings: ModelSettings) -> None:
         self._settings = settings
         self._name = settings.model
@@ -152,7 +150,7 @@ class CliAnswerReader:
 
     @property
     def model(self) -> str:
-        """Who answers, once that is known."""
+        """The model that answers, by the name the CLI gave it once it has."""
         return _named(self._settings.provider, self._name)
 
     def event_of(self, message: CliMessage) -> Event | None:

@@ -66,7 +66,7 @@ def typed_text(message: Message) -> str:
 
 
 def _memory(one: RecalledMemory) -> str:
-    """A memory in one line, with whose words it has: none can pass for the person's by itself."""
+    """A memory in one line, marked by whether these are the person's own words."""
     text = " ".join(one.text.split())[:_LONGEST_PASSAGE]
     return f"- {'User' if one.own_words else 'Noted'}: {text}"
 
@@ -83,7 +83,7 @@ def _passage(message: Message, asked: str) -> str:
 
 
 def _first_of(asked: str, text: str) -> int:
-    """Where the rarest of the words that are asked for stands."""
+    """The position of the rarest word of the question."""
     lower = text.casefold()
     words = (word.strip(".,;:!?\"'()") for word in asked.casefold().split())
     found = [(lower.count(word), lower.find(word)) for word in words if len(word) > 2]

@@ -142,13 +142,13 @@ class _KindPins:
 
     @cached_property
     def reasons(self) -> dict[str, str]:
-        """By each name that would be taken for it, why something is refused."""
+        """Why something is refused, by each name that may be taken for its own."""
         waiting = [(name, pin.reason) for name, pin in self.pins.items() if pin.pending]
         return {taken: reason for name, reason in waiting for taken in self._taken_for(name)}
 
     @cached_property
     def templates(self) -> dict[tuple[str, ...], str]:
-        """By what stands between the braces of templates, why one is refused."""
+        """Why a template is refused, by what stands between its braces."""
         waiting = [
             (_BRACES.sub(_FILLED, t), pin.reason) for t, pin in self.pins.items() if pin.pending
         ]
@@ -476,7 +476,7 @@ class _ListCheck:
 
 
 def _differ(one: Definition | None, other: Definition | None) -> bool:
-    """Not by `!=`, to which 1 and true are the same."""
+    """Whether two definitions differ as JSON: to `!=`, 1 and true are the same."""
     return one is None or other is None or canonical(one) != canonical(other)
 
 

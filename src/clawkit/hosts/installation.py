@@ -88,7 +88,7 @@ def records() -> tuple[Installed, ...]:
 
 
 def add_record(new: Installed) -> None:
-    """In place of an older record of the same entry."""
+    """Records an added entry, in place of an older record of it."""
     write_records(installed_file(), (*_others(new), new))
 
 
@@ -146,7 +146,6 @@ def assistant_order(
 def memory_order(
     being: str, name: str, project: Path | None = None, *, dry_run: bool = False
 ) -> InstallOrder:
-    """The order for the memory of a Being of this machine."""
     argv = (*launcher("claw"), "being", "stdio", being)
     return InstallOrder(name, argv, project=project, dry_run=dry_run)
 
@@ -191,7 +190,6 @@ def survey(order: InstallOrder) -> tuple[Presence, ...]:
 
 
 def entry_for(client: ClientApp, order: InstallOrder) -> Data:
-    """The entry as this client writes one."""
     if order.url:
         headers = {"Authorization": f"Bearer {order.token}"}
         return remote_entry(client, order.name, order.url, headers)
@@ -271,7 +269,7 @@ def _attempt(
     order: InstallOrder,
     act: Callable[[_ClientFile, InstallOrder], InstallOutcome],
 ) -> InstallOutcome:
-    """Again, if the client wrote its file meanwhile."""
+    """Acts on a client's file, again if the client changes it meanwhile."""
     try:
         if order.dry_run:
             return act(_look(client, order), order)

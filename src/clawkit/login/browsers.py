@@ -24,8 +24,6 @@ AUTHORIZE = "/login/authorize"
 
 
 class Browsers:
-    """The browsers of one server."""
-
     def __init__(
         self, database: Database, address: ServerAddress, clock: Callable[[], float]
     ) -> None:
@@ -39,7 +37,6 @@ class Browsers:
         self._visit = f"{prefix}claw-visit-{suffix}"
 
     def person(self, asked: LoginRequest) -> User | None:
-        """Who is signed in."""
         secret = asked.cookies.get(self._login, "")
         if not secret:
             return None

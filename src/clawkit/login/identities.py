@@ -22,7 +22,7 @@ LONGEST_SUBJECT = 255
 
 
 class UnknownAccountError(LoginError):
-    """Somebody whom the issuer knows, and nobody here."""
+    """The issuer knows the account, and no person here has it."""
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class PendingSignIn(msgspec.Struct, frozen=True):
-    """A browser on its way to the issuer: where it goes on after, and with whose link."""
+    """A browser that was sent to the issuer: where it continues, and by whose link."""
 
     next: str
     link: str
@@ -130,7 +130,7 @@ class AccountPeople:
         return person
 
     def _first(self, claims: Mapping[str, Any]) -> User:
-        """Somebody who comes for the first time, maybe to two processes at once."""
+        """Adds somebody who signs in for the first time, maybe in two processes at once."""
         try:
             return self._new(claims)
         except (StoreError, LoginError):

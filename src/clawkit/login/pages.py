@@ -147,7 +147,7 @@ def provider_sign_in(provider: str, person: User | None, form: Form) -> HTMLResp
 
 
 def redirect_page(provider: str, address: str) -> HTMLResponse:
-    """On to another site, without script, and not as the redirect of a form."""
+    """A page that leads to another site without script: browsers may block a form's redirect."""
     response = _page(
         f"Going to {provider}",
         f"<p>{_link(address, 'Go on, if nothing happens')}</p>",
@@ -234,7 +234,7 @@ def logins(
 
 
 def error_page(title: str, why: str, status: int = 400) -> HTMLResponse:
-    """Something that leads nowhere, and why."""
+    """Says what cannot go on, and why."""
     return _page(title, f"<p>{_text(why)}</p>", status=status)
 
 

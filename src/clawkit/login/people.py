@@ -179,7 +179,7 @@ def set_password(connection: Connection, person: User, password_hash: str) -> No
 
 
 def password_of(connection: Connection, name: str) -> tuple[User | None, str]:
-    """Who is called so, and the hash of their password; nobody without a password."""
+    """The person of a name with their password hash; None if they have no password."""
     sql = f"{_PERSON.replace(' FROM', ', password FROM')} WHERE name = ? AND password <> ''"
     rows = connection.rows(sql, (folded(name[:200]),))
     return (User(*rows[0][:4]), rows[0][4]) if rows else (None, "")

@@ -33,8 +33,6 @@ _SEE_OTHER = 303
 
 
 class _ScriptRequest(msgspec.Struct):
-    """What our script sends."""
-
     csrf: str
     next: str = ""
     credential: Any = None

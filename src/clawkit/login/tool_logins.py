@@ -186,7 +186,6 @@ def tool_login(
     members: bool = True,
     options: LoginOptions | None = None,
 ) -> HttpLogin:
-    """Logins for a server of tools that is served at an address."""
     logins = ToolLogins(server, title, kind=kind, members=members)
     login = token_issuer(options or LoginOptions(), database, logins, address, origins, proxies)
     gate = ToolGate(login, logins.main_path)

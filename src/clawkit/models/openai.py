@@ -199,7 +199,7 @@ class _Turns:
 
 
 def _simplest(content: list[Json]) -> str | list[Json]:
-    """Some servers take words only as a plain text."""
+    """Plain text where there is nothing else: some servers take no list of parts."""
     if all(part["type"] == "text" for part in content):
         return "\n\n".join(part["text"] for part in content)
     return content
@@ -227,7 +227,7 @@ class _OpenAiAnswer(StreamedAnswer):
         return self.is_over or bool(self.stop)
 
     def error_in(self, event: Json) -> Json | None:
-        """It stands where a provider finds it fit."""
+        """The error in an event; providers put it in different places."""
         choices = event.get("choices")
         if event.get("error") or (choices is None and event.get("object") == "error"):
             return event

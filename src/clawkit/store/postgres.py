@@ -440,7 +440,6 @@ def comes_back(error: psycopg.Error, raw: psycopg.Connection | None = None) -> b
 
 
 def explained(address: str, secret: str, error: psycopg.Error) -> StoreError:
-    """The error for people."""
     said = " ".join(str(error).split())
     if secret:
         said = said.replace(secret, "…")

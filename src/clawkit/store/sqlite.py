@@ -204,12 +204,11 @@ class SqliteDatabase:
             connection.use = use
 
     def _waits(self, use: _Use) -> float:
-        """For how many seconds another may hold the store."""
+        """How many seconds to wait for another writer."""
         return _MOMENT if use is _Use.COUNTING else self._patience
 
     @contextmanager
     def _turn_to_write(self, patience: float) -> Generator[None]:
-        """The turn to write, in this process."""
         if not self._writing.acquire(timeout=patience):
             raise StoreError(f"{self.file}: {THING} was busy for {patience:g} s: try again")
         try:

@@ -1,4 +1,4 @@
-"""The mark of guarded servers: who carries it, and a shell that ends them with their guard."""
+"""Marks guarded servers in their environment, and ends them when their guard is gone."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def _recalled(system: str) -> Iterator[Statement]:
 
 
 def _remembered(line: str, *, own: bool) -> Statement:
-    """One memory by itself: its days, whose it is, and its words."""
+    """A line of recalled memory as a statement: days, speaker and words."""
     days, speaker, text = "", "", line
     if match := _DATED.match(line):
         days, speaker, text = match.groups(default="")
@@ -386,7 +386,7 @@ def _quoted(files: Sequence[Attached], question: str, phrases: Phrases) -> str:
 
 
 def _extract(conversation: Conversation) -> str:
-    """Of what came with the message, or else of the last text that came before it."""
+    """An extract of the files of this message, else of the last file before it."""
     if conversation.last.files:
         texts = [file for file in conversation.last.files if file.text]
     else:
@@ -411,7 +411,7 @@ def _not_found(conversation: Conversation) -> str:
 
 
 def _elsewhere(conversation: Conversation) -> str:
-    """Where there may be more."""
+    """The sentence that says where else to look."""
     phrases = conversation.phrases
     return phrases.only_this if conversation.is_all else phrases.lists
 

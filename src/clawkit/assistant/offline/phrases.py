@@ -112,7 +112,7 @@ def phrases_for(text: str, *before: str) -> Phrases:
 
 
 def every_language(first: Phrases) -> list[Phrases]:
-    """Those of all languages, one of them first."""
+    """The phrases of all languages, one of them first."""
     return [first, *(phrases_in(name) for name in table("answers") if name != first.language)]
 
 
@@ -136,7 +136,7 @@ def _likeliest(text: str) -> frozenset[str]:
 
 @cache
 def _share(word: str) -> Fraction:
-    """One among all languages that have a word."""
+    """The weight of a word: one divided by the number of languages that have it."""
     return Fraction(1, sum(word in known for known in _words_of_languages().values()))
 
 

@@ -260,7 +260,7 @@ class _Conversation:
         self._print(reply, screen)
 
     def _tell_attached(self) -> None:
-        """After a message that was not answered: what would have gone with it still waits."""
+        """Says which attachments still wait after a message that was not answered."""
         names = ", ".join(file.name for file in (*self._images, *self._files))
         text = f"still attached to what you say next: {names}"
         if names and self._terminal:

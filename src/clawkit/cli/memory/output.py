@@ -310,7 +310,7 @@ def history_line(words: MemoryHistory, entry: LedgerEntry, wide: int) -> str:
 
 
 def name_of_memory(plan: ErasurePlan, being: Being) -> Iterator[str]:
-    """What is said where the memory itself has the name."""
+    """A note if the memory itself is named after the person."""
     if PersonMatcher(plan.person.forms).mentions(being.name):
         yield f"The memory itself is called {visible(being.name)}: that name stays."
 
@@ -424,7 +424,7 @@ def _line(text: str) -> str:
 
 
 def plan_json(plan: ErasurePlan) -> dict[str, Any]:
-    """All of it, as a person can read it and a program too."""
+    """The whole plan as JSON."""
     person = plan.person
     return {
         "person": person.name,
@@ -461,7 +461,6 @@ def _row_json(row: RowPlan) -> dict[str, Any]:
 
 
 def receipt_lines(receipt: Receipt) -> Iterator[str]:
-    """A receipt in words."""
     if not receipt.erased and not receipt.edited:
         yield "There was nothing to erase."
     if receipt.erased:

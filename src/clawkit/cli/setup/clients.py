@@ -15,9 +15,10 @@ from typing import Any
 import msgspec
 import typer
 
+from clawkit.cli.commands import say
 from clawkit.cli.install import InstallOptions, run_install
 from clawkit.cli.setup.config_edit import share_memory
-from clawkit.cli.setup.questions import agreed, say, some_of
+from clawkit.cli.setup.questions import agreed, some_of
 from clawkit.cli.tables import at_home
 from clawkit.cli.wrap import wrap
 from clawkit.errors import SettingsError

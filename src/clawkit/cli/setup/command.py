@@ -11,7 +11,7 @@ import msgspec
 import typer
 from msgspec.structs import replace
 
-from clawkit.cli.commands import print_json, read_stdin, with_options
+from clawkit.cli.commands import print_json, read_stdin, say, with_options
 from clawkit.cli.setup.questions import (
     agreed,
     ask,
@@ -19,7 +19,6 @@ from clawkit.cli.setup.questions import (
     no_key,
     numbered,
     one_of,
-    say,
     valid_key,
     valid_model,
     valid_name,
@@ -275,7 +274,7 @@ def _must_be_known(options: SetupOptions, config: Config, *, asking: bool) -> No
 def _completed(
     options: SetupOptions, config: Config, found: Sequence[FoundModels], *, asking: bool
 ) -> SetupOptions:
-    """With what was found, where it was not said and nobody wants to be asked.
+    """Completes the options from what was found, where nobody is asked.
 
     `--yes` agrees to what is free. What costs money has to be named.
     """
@@ -293,7 +292,7 @@ def _completed(
 
 
 def _must_suffice(options: SetupOptions, config: Config) -> None:
-    """Nobody can be asked: everything that is missing is named at once."""
+    """Raises an error that names everything that is missing, as nobody can be asked."""
     from clawkit.assistant.model_discovery import LOCAL_SERVERS
 
     missing: list[str] = []

@@ -192,7 +192,7 @@ def _end(directory: Path) -> int:
 
 
 def _from(files: tuple[LogFile, ...], since: str, after: int) -> tuple[LogFile, ...]:
-    """Without the files that end too early, which the first record of the next one tells."""
+    """Drops the files that end before `after`, by the first record of the next file."""
     start = 0
     for number, file in enumerate(files[1:], 1):
         first = next(_records(file), None)

@@ -100,8 +100,6 @@ def count(records: Iterable[AuditEntry], *, top: int = 10) -> Stats:
 
 
 class _Call(msgspec.Struct):
-    """What is remembered of a call."""
-
     outcome: str
     name: str
     server: str

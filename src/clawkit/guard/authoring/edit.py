@@ -311,7 +311,6 @@ def leaves(
 
 
 def _conditions(arguments: dict[str, Any]) -> Iterator[Argument]:
-    """One condition for each argument."""
     for path, item in leaves(arguments):
         name = tuple(map(_literal, path))
         if isinstance(item, dict | list) or item == "":

@@ -337,7 +337,7 @@ def _any_if_unknown(patterns: tuple[str, ...], looked_at: list[Argument]) -> tup
 def _decided_anyway(
     rule: Rule, looked_at: list[Argument], call: Call, servers: tuple[str, ...]
 ) -> bool:
-    """One leaf is enough to deny; to allow, every value counts unless any would do."""
+    """Whether the known arguments decide alone: one value can deny, all are needed to allow."""
     if rule.action != "allow":
         known = replace(call, arguments=_without_marks(call.arguments))
         return rule_matches(rule, known, servers, _TEXT)

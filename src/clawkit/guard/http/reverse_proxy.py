@@ -150,8 +150,6 @@ _ABOUT = """It stands behind a guard: a policy decides about every call, and eac
 
 
 class ReverseProxyApp:
-    """The ASGI app of a reverse proxy."""
-
     def __init__(
         self, guarded: Guarded, origins: Origins, callers: Callers, logins: ClientLogins
     ) -> None:

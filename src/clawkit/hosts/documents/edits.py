@@ -470,7 +470,7 @@ class _Layout:
         return self.newline.join(lines)
 
     def _string_like(self, field: Field) -> str:
-        """Some string inside, to see which quotes are used here."""
+        """The first string inside, which shows the quotes that are used here."""
         node = field.node
         while node.fields or node.items:
             node = (
@@ -519,7 +519,7 @@ def _taken(dialect: Dialect, text: str, file: str, keys: KeyPath) -> str:
 
 
 def _without_table(text: str, start: int, end: int) -> str:
-    """Also without the blank line that set it apart."""
+    """Removes a table with the blank line before it."""
     end = _line_end(text, end)
     start = len(text[:start].rstrip("\r\n"))
     rest = text[end:]

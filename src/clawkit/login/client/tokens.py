@@ -72,7 +72,7 @@ class _Registration(msgspec.Struct, frozen=True):
 def register(
     web: Web, server: ServerMetadata, redirect_uri: str, scope: str
 ) -> tuple[ClientIdentity, str]:
-    """Who we are there from now on, and the secret that belongs to it (RFC 7591)."""
+    """Registers us as a client (RFC 7591); our id, and its secret if there is one."""
     place = server.registration_endpoint
     if not place:
         raise LoginError(

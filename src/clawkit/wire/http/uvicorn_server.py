@@ -75,8 +75,6 @@ def within_file_limit(limits: HttpLimits) -> HttpLimits:
 
 
 class HttpConnections(ServerState):
-    """All connections of one server."""
-
     def __init__(self, limits: HttpLimits) -> None:
         super().__init__()
         self.limits = limits
@@ -340,7 +338,7 @@ class UvicornServer(uvicorn.Server):
             await asyncio.sleep(_DRAIN_TICK)
 
     def _loop_failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Without this, asyncio would log thousands of failed accepts a second."""
+        """Closes idle connections when accepting fails; asyncio would log each failure."""
         error = context.get("exception")
         if isinstance(error, OSError) and error.errno in _NO_RESOURCES:
             self.server_state.make_room(1, f"no connection is accepted: {error}", loop.time())
