@@ -16,6 +16,8 @@ from clawkit.guard.policy.call import EVALUATED
 if TYPE_CHECKING:
     from datetime import datetime
 
+_MOST = 10
+"""How many tools, servers and rules are listed."""
 _MOST_OPEN = 10_000
 """How many calls are remembered, for what may still be said about them."""
 
@@ -70,7 +72,7 @@ class Stats(msgspec.Struct, frozen=True):
     """Only hours in which something was called, oldest first."""
 
 
-def count(records: Iterable[AuditEntry], *, top: int = 10) -> Stats:
+def count(records: Iterable[AuditEntry]) -> Stats:
     """Go through the records once, keeping nothing of them but numbers."""
     tally = _Tally()
     for record in records:
@@ -83,11 +85,11 @@ def count(records: Iterable[AuditEntry], *, top: int = 10) -> Stats:
         blocked=tally.servers.blocked.total(),
         errors=tally.errors,
         decisions={name: number for name, number in tally.calls.most_common() if number},
-        tools=tally.tools.top(top),
-        servers=tally.servers.top(top),
+        tools=tally.tools.top(_MOST),
+        servers=tally.servers.top(_MOST),
         rules=tuple(
             RuleCount(rule=rule, reason=reason, blocked=blocked)
-            for (rule, reason), blocked in tally.rules.most_common(top)
+            for (rule, reason), blocked in tally.rules.most_common(_MOST)
         ),
         answers=len(latencies),
         p50_ms=percentile(latencies, 50),
