@@ -233,9 +233,9 @@ def logins(
     )
 
 
-def error_page(title: str, why: str, status: int = 400) -> HTMLResponse:
+def error_page(why: str, status: int = 400) -> HTMLResponse:
     """Says what cannot go on, and why."""
-    return _page(title, f"<p>{_text(why)}</p>", status=status)
+    return _page("This cannot go on", f"<p>{_text(why)}</p>", status=status)
 
 
 def _who(client: Client, redirect_uri: str) -> str:

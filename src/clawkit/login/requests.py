@@ -240,7 +240,7 @@ def _shared_problem(refusal: OAuthRefusal) -> JSONResponse:
 
 
 def _page_problem(refusal: OAuthRefusal) -> Response:
-    return _with_retry(pages.error_page("This cannot go on", refusal.why, refusal.status), refusal)
+    return _with_retry(pages.error_page(refusal.why, refusal.status), refusal)
 
 
 def _with_retry(response: ResponseType, refusal: OAuthRefusal) -> ResponseType:

@@ -165,7 +165,7 @@ def _with_browser(
 ) -> KeptLogin:
     server, state = how.server, random.token_urlsafe(_SECRET_BYTES)
     _check_pkce(server)
-    web.check_browser_place(server.authorization_endpoint, "the authorization endpoint")
+    web.check_browser_place(server.authorization_endpoint)
     with closing(Callback(state, options.redirect_uri)) as callback:
         client, secret = _identity(web, server, callback.redirect_uri, scope, options, screen)
         verifier = random.token_urlsafe(_SECRET_BYTES)
