@@ -41,7 +41,6 @@ class Settings(msgspec.Struct, frozen=True):
 
 @cache
 def settings() -> Settings:
-    """The settings of this process."""
     return read_settings(os.environ)
 
 

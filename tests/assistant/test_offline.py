@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawkit.assistant.offline.frames import frames_for, frames_in
 from clawkit.assistant.offline.model import Offline, answer_to
+from clawkit.assistant.offline.phrases import phrases_for, phrases_in
 from clawkit.assistant.offline.statements import Statement, is_taken_back, to_reader, told
 from clawkit.assistant.prompt import EARLIER, FORGOTTEN, ONLY_HERE, REMEMBERED
 from clawkit.models.protocol import (
@@ -25,9 +25,9 @@ from clawkit.models.protocol import (
 from clawkit.text.tables import table
 from tests.assistant.offline_corpus import assistant, user
 
-NOT_FOUND = frames_in("en").not_found
+NOT_FOUND = phrases_in("en").not_found
 
-INTRODUCTION = frames_in("en").introduction
+INTRODUCTION = phrases_in("en").introduction
 
 
 def ask(*said: str, system: str = "") -> str:
@@ -166,7 +166,7 @@ def test_what_is_close_is_said_to_be_only_close(told: str, question: str) -> Non
 def test_the_later_word_counts_and_the_earlier_one_is_quoted(
     before: str, after: str, question: str, now: str
 ) -> None:
-    earlier = frames_for(question).earlier.format(quotes=f"“{before}”")
+    earlier = phrases_for(question).earlier.format(quotes=f"“{before}”")
     assert ask(before, after, question) == f"{now} ({earlier})"
 
 
@@ -194,8 +194,8 @@ def test_what_says_that_it_has_changed_in_other_words_is_told_first(
 ) -> None:
     noise = ("The garden needs water.", "I like long walks.", "Tom's car is red.")
     answer = ask(before, *noise, after, *noise, question)
-    assert answer.endswith(f" ({frames_for(question).earlier.format(quotes=f'“{before}”')})")
-    assert told(Statement(after, after), frames_for(question)) in answer
+    assert answer.endswith(f" ({phrases_for(question).earlier.format(quotes=f'“{before}”')})")
+    assert told(Statement(after, after), phrases_for(question)) in answer
     assert "garden" not in answer
 
 
@@ -414,12 +414,12 @@ def test_an_answer_is_framed_in_the_language_of_its_message(
 ) -> None:
     system = remembered(f"User: 2026-11-15 — {told}")
     assert ask("Hi", question, system=system) == f"{frame}“{told}”"
-    assert ask("Hi", told) == frames_for(told).got.format(told=f"“{told.rstrip('.')}”.")
+    assert ask("Hi", told) == phrases_for(told).got.format(told=f"“{told.rstrip('.')}”.")
 
 
 def test_where_the_language_is_in_doubt_or_has_no_frames_they_are_english() -> None:
     for said in ("Katze?", "Mi ha chiamato Anna.", "Rome.", "我住在上海。", "asdf"):
-        assert frames_for(said).language == "en"
+        assert phrases_for(said).language == "en"
 
 
 @pytest.mark.parametrize(
@@ -432,21 +432,21 @@ def test_where_the_language_is_in_doubt_or_has_no_frames_they_are_english() -> N
 def test_a_language_is_known_by_its_words_for_days_and_by_those_that_only_it_has(
     said: str, language: str
 ) -> None:
-    assert frames_for(said).language == language
+    assert phrases_for(said).language == language
 
 
 def test_where_the_words_are_of_several_languages_it_is_the_one_of_what_was_told_before() -> None:
     told = remembered("User: 2026-11-15 — o meu joelho dói-me e não consigo subir escadas")
     for said in ("como está o joelho?", "recibo enviado"):
-        assert frames_for(said).language == "en"
+        assert phrases_for(said).language == "en"
     assert ask("Hi", "como está o joelho?", system=told).startswith("Disseste em 2026-11-15: ")
     assert ask("recibo enviado", system=told).startswith("Anotado: “recibo enviado”.")
     assert ask("Hi", "Anna will come", system=told) == "Got it: “Anna will come”."
 
 
 def test_a_word_that_tells_no_language_is_answered_in_that_of_what_was_said_before() -> None:
-    assert ask("Ik woon in Utrecht.", "Katze?").startswith(frames_in("nl").not_found)
-    assert ask("Ich wohne in Kiel.", "Hallo", "Grüße?").startswith(frames_in("de").not_found)
+    assert ask("Ik woon in Utrecht.", "Katze?").startswith(phrases_in("nl").not_found)
+    assert ask("Ich wohne in Kiel.", "Hallo", "Grüße?").startswith(phrases_in("de").not_found)
 
 
 @pytest.mark.parametrize(
@@ -466,7 +466,7 @@ def test_a_word_that_tells_no_language_is_answered_in_that_of_what_was_said_befo
 def test_small_talk_and_what_is_known_are_answered_in_their_language(
     said: str, language: str, answer: str
 ) -> None:
-    expected = getattr(frames_in(language), answer).strip("()")
+    expected = getattr(phrases_in(language), answer).strip("()")
     assert ask("Hi", said).startswith(expected)
 
 
@@ -478,15 +478,15 @@ def test_the_first_answer_says_what_it_is_in_the_language_of_the_message(languag
         "it": "Il mio gatto si chiama Miso.", "pt": "O meu gato chama-se Miso e não dorme.",
         "nl": "Mijn kat heet Miso.",
     }  # fmt: skip
-    assert ask(said[language]).endswith(frames_in(language).introduction)
+    assert ask(said[language]).endswith(phrases_in(language).introduction)
 
 
 @pytest.mark.parametrize("language", table("answers"))
 def test_every_language_has_all_frames(language: str) -> None:
-    english = frames_in("en")
+    english = phrases_in("en")
     for name in english.__struct_fields__[1:]:
         fields = re.findall(r"\{\w+\}", getattr(english, name))
-        assert sorted(re.findall(r"\{\w+\}", getattr(frames_in(language), name))) == sorted(fields)
+        assert sorted(re.findall(r"\{\w+\}", getattr(phrases_in(language), name))) == sorted(fields)
 
 
 @pytest.mark.parametrize(
@@ -568,7 +568,7 @@ def test_a_card_number_is_not_repeated() -> None:
     ],
 )
 def test_an_order_to_forget_is_understood_in_many_languages(told: str, order: str) -> None:
-    unused = [frames_in(one).unused.partition("{")[0] for one in table("answers")]
+    unused = [phrases_in(one).unused.partition("{")[0] for one in table("answers")]
     assert ask(told, order).startswith(tuple(f"{one}“" for one in unused))
     assert ask(told, order, "What do you know about me?").startswith("I found nothing yet")
 
@@ -714,7 +714,7 @@ def test_what_is_said_in_other_words_or_another_language_is_the_closest(
     noise = ("The garden needs water.", "Tom's car is red.", "I am learning the piano.")
     for said in ((told, *noise), (*noise, told)):
         answer = ask(*said, question)
-        assert answer.startswith(frames_for(question).closest.partition("{")[0])
+        assert answer.startswith(phrases_for(question).closest.partition("{")[0])
         assert told in answer or (to_reader(told) or told).casefold() in answer.casefold()
 
 
@@ -725,7 +725,7 @@ def test_of_what_is_as_close_the_newest_comes_first() -> None:
 
 def test_what_is_to_be_forgotten_in_other_words_is_shown_and_not_guessed() -> None:
     answer = ask("I live in Leipzig", "Vergiss, dass ich in Leipzig wohne")
-    nothing = frames_in("de").nothing_to_forget
+    nothing = phrases_in("de").nothing_to_forget
     assert answer.startswith(f"{nothing} Am nächsten kommt: “I live")
     assert "`claw memory retract ID`" in answer
     assert "Leipzig" in ask("I live in Leipzig", "Vergiss, dass ich wohne", "Where do I live?")
@@ -803,7 +803,7 @@ def test_other_things_get_a_short_and_honest_answer(said: str, expected: str) ->
 )
 def test_simple_facts_in_other_languages_are_quoted(told: str, question: str, quoted: str) -> None:
     answer = ask(told, "I like long walks.", question)
-    assert answer.startswith(frames_for(question).said.format(quote="“"))
+    assert answer.startswith(phrases_for(question).said.format(quote="“"))
     assert quoted in answer
 
 

@@ -7,13 +7,13 @@ import pytest
 from clawkit.assistant.media.call_folder import CallFolder
 from clawkit.assistant.media.inbound import Attachment
 from clawkit.assistant.media.prompt_parts import receive, to_parts
-from clawkit.assistant.offline.frames import frames_in
 from clawkit.assistant.offline.model import answer_to
+from clawkit.assistant.offline.phrases import phrases_in
 from clawkit.models.protocol import Image, Message, Prompt, Text
 from tests.assistant.media.samples import pdf, wav, words
 from tests.assistant.offline_corpus import assistant, user
 
-NOT_FOUND = frames_in("en").not_found
+NOT_FOUND = phrases_in("en").not_found
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480) + bytes(9)
 
 NOTES = """\

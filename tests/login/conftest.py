@@ -28,9 +28,9 @@ def cheap_passwords(
     """Passwords are hashed by argon2id at its least cost, which tests would only wait for."""
     if "costly_passwords" not in request.fixturenames:
         monkeypatch.setattr(people, "_hasher", lambda: CHEAP)
-    people._nobodys.cache_clear()
+    people._hash_of_nobody.cache_clear()
     yield
-    people._nobodys.cache_clear()
+    people._hash_of_nobody.cache_clear()
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ class FoundKey(Struct, frozen=True):
     where: Where
 
     def __repr__(self) -> str:
-        return f"Found(where={self.where!r})"
+        return f"FoundKey(where={self.where!r})"
 
     def __rich_repr__(self) -> list[tuple[str, str]]:
         return [("where", self.where)]

@@ -203,7 +203,7 @@ class ReloadingAssistant:
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
-    """Enough of a file to see that it is another one."""
+    """The modification time and size of a file: another pair means that it changed."""
     try:
         found = file.stat()
     except OSError:

@@ -103,7 +103,7 @@ _SPACES = re.compile(r"\s+")
 
 
 def combine(parts: Sequence[str], answer: str) -> str:
-    """Each thing once, in the order it was said, and the answer at the end.
+    """Joins what was said on the way and the answer, without repetitions.
 
     A part goes if the answer repeats it, if it was said before, or if another part has all of it.
     """

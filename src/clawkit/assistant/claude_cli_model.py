@@ -71,23 +71,23 @@ def _content(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
     """What was said before, then the newest message, part by part and as it is."""
     *earlier, newest = messages
     if newest.role == "tool":  # another model, or another CLI, had these tools called
-        return _blocks([*_story(messages), "\n\nGo on from here."])
-    told = _blocks([*_story(earlier), "\n\nThe message now:"]) if earlier else []
+        return _blocks([*_history(messages), "\n\nGo on from here."])
+    told = _blocks([*_history(earlier), "\n\nThe message now:"]) if earlier else []
     for part in newest.parts:
-        told += _blocks(_said(part))
+        told += _blocks(_pieces_of(part))
     return told
 
 
-def _story(messages: Iterable[Message]) -> Iterator[str | Image]:
+def _history(messages: Iterable[Message]) -> Iterator[str | Image]:
     yield "The conversation so far:"
     for message in messages:
         yield f"\n\n{_WHO[message.role]}: "
         for at, part in enumerate(message.parts):
             yield " " if at else ""
-            yield from _said(part)
+            yield from _pieces_of(part)
 
 
-def _said(part: Part) -> Iterator[str | Image]:
+def _pieces_of(part: Part) -> Iterator[str | Image]:
     if isinstance(part, Text):
         yield part.text
     elif isinstance(part, Image):
@@ -95,13 +95,13 @@ def _said(part: Part) -> Iterator[str | Image]:
     elif isinstance(part, ToolCall):
         yield f"[called {part.name} with {json.dumps(part.arguments, ensure_ascii=False)}]"
     else:
-        yield from _came(part)
+        yield from _outcome_pieces(part)
 
 
-def _came(outcome: ToolOutcome) -> Iterator[str | Image]:
+def _outcome_pieces(outcome: ToolOutcome) -> Iterator[str | Image]:
     yield "[failed: " if outcome.is_error else "["
     for part in outcome.parts:
-        yield from _said(part)
+        yield from _pieces_of(part)
     yield "]"
 
 
@@ -139,8 +139,6 @@ _REASONS: dict[str, StopReason] = {
 
 
 class CliAnswerReader:
-    """One answer as it comes."""
-
     def __init__(self, settings: ModelSettings) -> None:
         self._settings = settings
         self._name = settings.model
@@ -152,10 +150,10 @@ class CliAnswerReader:
 
     @property
     def model(self) -> str:
-        """Who answers, once that is known."""
+        """The model that answers, by the name the CLI gave it once it has."""
         return _named(self._settings.provider, self._name)
 
-    def hear(self, message: CliMessage) -> Event | None:
+    def event_of(self, message: CliMessage) -> Event | None:
         """The event that a message stands for; raises for a turn that failed."""
         if isinstance(message, StreamEvent):
             return self._piece(message)
@@ -354,8 +352,8 @@ class _Turn:
         self._prompt = prompt
         self._settings = settings
         self._cwd = cwd
-        self._hearing = CliAnswerReader(settings)
-        self._heard: asyncio.Queue[Event | Exception | None] = asyncio.Queue()
+        self._answer = CliAnswerReader(settings)
+        self._events: asyncio.Queue[Event | Exception | None] = asyncio.Queue()
         self._outcomes: dict[str, asyncio.Future[ToolOutcome]] = {}
         self._reader: asyncio.Task[None] | None = None
         self._client = ClaudeClient(self._options(prompt))
@@ -409,7 +407,7 @@ class _Turn:
         async def call(args: dict[str, Any], context: Context) -> ToolResult:
             waiting: asyncio.Future[ToolOutcome] = asyncio.get_running_loop().create_future()
             self._outcomes[context.tool_call_id] = waiting
-            self._heard.put_nowait(Called(ToolCall(context.tool_call_id, name, args)))
+            self._events.put_nowait(Called(ToolCall(context.tool_call_id, name, args)))
             outcome = await waiting
             content = [
                 ToolContent.text(part.text)
@@ -432,23 +430,23 @@ class _Turn:
         return True
 
     async def events(self) -> AsyncIterator[Event]:
-        """What is heard, up to the end of the answer or to calls that somebody has to run."""
+        """The events, up to the end of the answer or to calls that somebody has to run."""
         called = False
         while True:
             try:
                 async with asyncio.timeout(_TOGETHER if called else self._settings.timeout):
-                    heard = await self._heard.get()
+                    event = await self._events.get()
             except TimeoutError:
                 if not called:
                     raise self._silent() from None
-                yield Finished("tools", model=self._hearing.model)
+                yield Finished("tools", model=self._answer.model)
                 return
-            if isinstance(heard, Exception):
-                raise heard
-            if heard is not None:
-                yield heard
-            called = called or isinstance(heard, Called)
-            if isinstance(heard, Finished):
+            if isinstance(event, Exception):
+                raise event
+            if event is not None:
+                yield event
+            called = called or isinstance(event, Called)
+            if isinstance(event, Finished):
                 return
 
     def _silent(self) -> ModelTimeoutError:
@@ -460,9 +458,9 @@ class _Turn:
         """Pass on what the CLI says; whatever it says, it is at work."""
         try:
             async for message in self._client.receive_response():
-                self._heard.put_nowait(self._hearing.hear(message))
+                self._events.put_nowait(self._answer.event_of(message))
         except (CliError, ModelError) as error:
-            self._heard.put_nowait(error)
+            self._events.put_nowait(error)
 
 
 def _place(name: str) -> tuple[str, str]:

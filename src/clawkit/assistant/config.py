@@ -142,7 +142,7 @@ class Price(Struct, frozen=True, forbid_unknown_fields=True):
     currency: str = "USD"
 
     def cost(self, usage: Usage) -> float:
-        """Of the tokens of a prompt, those that were cached have their own price."""
+        """The cost of tokens; cached ones have their own price."""
         cached = self.input if self.cached is None else self.cached
         fresh = max(0, usage.input - usage.cached)
         total = fresh * self.input + usage.cached * cached + usage.output * self.output

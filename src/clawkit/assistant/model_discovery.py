@@ -89,7 +89,7 @@ class FoundModels(Struct, frozen=True):
 async def find_models(
     config: Config, keys: Keys, environment: Mapping[str, str] | None = None
 ) -> tuple[FoundModels, ...]:
-    """All there is, what is free first."""
+    """All models that were found, those without charge first."""
     environment = os.environ if environment is None else environment
     providers = known_providers(config)
     servers = [_server(name, providers[name], environment) for name in LOCAL_SERVERS]
@@ -126,7 +126,7 @@ async def _server(
 
 
 def _moved(name: str, environment: Mapping[str, str]) -> str:
-    """Where the variables of the server itself say that it is; else nothing."""
+    """The address that the server's own environment variables give; empty without them."""
     if name == "ollama" and (host := environment.get("OLLAMA_HOST", "").strip()):
         return _ollama(host)
     port = environment.get("LLAMA_ARG_PORT", "")

@@ -134,19 +134,19 @@ class OrderProgress(CollectedReply):
         self._steps: dict[str, str] = {}
         self._last = 0.0
         self._due: asyncio.TimerHandle | None = None
-        self._beats: asyncio.Task[None] | None = None
+        self._heartbeats: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> OrderProgress:
-        self._beats = asyncio.get_running_loop().create_task(self._beat())
+        self._heartbeats = asyncio.get_running_loop().create_task(self._send_heartbeats())
         return self
 
     async def __aexit__(self, *_: object) -> None:
         if self._due is not None:
             self._due.cancel()
-        if self._beats is not None:
-            self._beats.cancel()
+        if self._heartbeats is not None:
+            self._heartbeats.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._beats
+                await self._heartbeats
 
     @property
     def answers(self) -> frozenset[str]:
@@ -162,7 +162,7 @@ class OrderProgress(CollectedReply):
 
     def text(self, delta: str) -> None:
         self._text = f"{self._text}{delta}"[-LONGEST_TEXT:]
-        self._soon()
+        self._show_soon()
 
     def take_back(self) -> bool:
         if self._seen:
@@ -190,14 +190,14 @@ class OrderProgress(CollectedReply):
     def step(self, text: str, tool: str = "") -> None:
         """A tool may have much to say about itself: the client hears the last of it."""
         self._steps[tool] = f"{tool}: {text}" if tool else text
-        self._soon()
+        self._show_soon()
 
     def notice(self, text: str) -> None:
         super().notice(text)
         self._unsaid.append(text)
-        self._soon()
+        self._show_soon()
 
-    def _soon(self) -> None:
+    def _show_soon(self) -> None:
         if self._due is None:
             wait = max(0.0, self._last + BETWEEN_TEXTS - time.monotonic())
             self._due = asyncio.get_running_loop().call_later(wait, self._show)
@@ -227,7 +227,7 @@ class OrderProgress(CollectedReply):
         self._count += 1
         self._run.context.progress(self._count, message=message)
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         while True:
             await asyncio.sleep(self._heartbeat)
             if time.monotonic() - self._last >= self._heartbeat:

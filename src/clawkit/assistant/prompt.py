@@ -60,20 +60,20 @@ def system_prompt(
     return "\n\n".join(parts)
 
 
-def said(message: Message) -> str:
+def typed_text(message: Message) -> str:
     """The words of a message: its first text is what was typed, the others are attachments."""
     return next((part.text for part in message.parts if isinstance(part, Text)), "")
 
 
 def _memory(one: RecalledMemory) -> str:
-    """A memory in one line, with whose words it has: none can pass for the person's by itself."""
+    """A memory in one line, marked by whether these are the person's own words."""
     text = " ".join(one.text.split())[:_LONGEST_PASSAGE]
     return f"- {'User' if one.own_words else 'Noted'}: {text}"
 
 
 def _passage(message: Message, asked: str) -> str:
     """An earlier message in one line, or the part of it that is asked about, with who said it."""
-    text = " ".join(said(message).split())
+    text = " ".join(typed_text(message).split())
     if len(text) > _LONGEST_PASSAGE:
         start = max(0, _first_of(asked, text) - _LONGEST_PASSAGE // 3)
         cut = text[start : start + _LONGEST_PASSAGE]
@@ -83,7 +83,7 @@ def _passage(message: Message, asked: str) -> str:
 
 
 def _first_of(asked: str, text: str) -> int:
-    """Where the rarest of the words that are asked for stands."""
+    """The position of the rarest word of the question."""
     lower = text.casefold()
     words = (word.strip(".,;:!?\"'()") for word in asked.casefold().split())
     found = [(lower.count(word), lower.find(word)) for word in words if len(word) > 2]

@@ -165,8 +165,8 @@ def _lines(message: Message) -> Iterator[str]:
 
 
 async def _ask(model: Model, earlier: Summary, conversation: str, max_tokens: int) -> Summary:
-    before = f"<summary>\n{_inert(earlier.text)}\n</summary>\n\n" if earlier.text else ""
-    now = f"<conversation>\n{_inert(conversation)}\n</conversation>\n\nWrite the summary now."
+    before = f"<summary>\n{_escaped(earlier.text)}\n</summary>\n\n" if earlier.text else ""
+    now = f"<conversation>\n{_escaped(conversation)}\n</conversation>\n\nWrite the summary now."
     prompt = Prompt(INSTRUCTION, (Message("user", (Text(before + now),)),), max_tokens=max_tokens)
     said: list[str] = []
     reason, usage = "", earlier.usage
@@ -182,7 +182,7 @@ async def _ask(model: Model, earlier: Summary, conversation: str, max_tokens: in
     return Summary(_within(summary, max_tokens, cut_off=reason == "length"), usage)
 
 
-def _inert(text: str) -> str:
+def _escaped(text: str) -> str:
     """Nothing in the conversation can end the frame that marks it as data."""
     return text.replace("</", "< /")
 

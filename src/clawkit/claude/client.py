@@ -58,7 +58,7 @@ log = logging.getLogger("clawkit.claude")
 
 
 class Registered:
-    """So that `await client.register_mcp_message_handler(…)`, as documented, works as well."""
+    """Makes `await client.register_mcp_message_handler(…)` work too, as documented."""
 
     def __await__(self) -> Generator[None, None, None]:
         return
@@ -306,7 +306,7 @@ class ClaudeClient:
         return file
 
     def _environment(self) -> dict[str, str]:
-        """Ours, without the mark that would make the CLI believe it runs inside another."""
+        """Our environment without CLAUDECODE, which says that one CLI runs inside another."""
         inherited = {name: value for name, value in os.environ.items() if name != "CLAUDECODE"}
         forced = {} if self.options.policy is None else confinement.ENVIRONMENT
         return {**inherited, **self.options.env, **turn_tracker.ENVIRONMENT, **forced}

@@ -82,7 +82,6 @@ def check_version(cli: str, said: str, *, verbatim: bool = False) -> str:
 
 
 async def ask_version(cli: str, environment: Mapping[str, str]) -> str:
-    """What the CLI answers to `--version`."""
     return await _output(cli, "--version", environment=environment)
 
 

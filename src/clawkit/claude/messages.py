@@ -43,7 +43,7 @@ def read_line(line: bytes) -> dict[str, Any] | None:
 
 
 def _leniently(text: str) -> dict[str, Any]:
-    """As a JavaScript program means it: `NaN` is no number, half an emoji is a wrong character."""
+    """Decodes JSON as JavaScript writes it: `NaN` becomes null, a lone surrogate U+FFFD."""
     found = json.loads(text, parse_constant=lambda _: None)
     written = json.dumps(found, ensure_ascii=False)
     whole = written.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

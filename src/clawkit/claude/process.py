@@ -43,8 +43,6 @@ _NOT_THERE = (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.EL
 
 
 class CliProcess:
-    """A running CLI."""
-
     def __init__(
         self,
         process: asyncio.subprocess.Process,

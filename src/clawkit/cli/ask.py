@@ -220,7 +220,7 @@ async def _reply(
 
 
 async def model_suggestion(assistant: Assistant) -> str:
-    """Where nobody chose a model: one that was found, and the command that uses it."""
+    """Suggests a model that was found and the command that uses it, if none is chosen."""
     from clawkit.assistant.model_choice import is_chosen
 
     if is_chosen(assistant.config):

@@ -1,4 +1,4 @@
-"""What every command is run by: errors as lines, Ctrl-C, checked output, JSON, shared options."""
+"""Shared by all commands: errors as lines, Ctrl-C, checked output, JSON, options."""
 
 from __future__ import annotations
 
@@ -87,14 +87,12 @@ TrustedProxy = Annotated[
 
 
 def print_version(wanted: bool) -> None:
-    """What `--version` does."""
     if wanted:
         print(f"clawkit {__version__}")
         raise typer.Exit
 
 
 def port_option(help: str) -> Any:
-    """An option that takes a port."""
     return typer.Option(metavar="PORT", min=0, max=65535, help=help)
 
 
@@ -221,7 +219,6 @@ def text_of(data: bytes, where: str, encoding: str) -> str:
 
 
 def read_stdin() -> str:
-    """All of the text on stdin."""
     return text_of(sys.stdin.buffer.read(), "stdin", sys.stdin.encoding)
 
 
@@ -255,6 +252,11 @@ def on_termination(loop: asyncio.AbstractEventLoop, end: Callable[[int], object]
     if sys.platform != "win32":
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, end, number)
+
+
+def say(text: str) -> None:
+    """A remark on stderr, at once: stdout has the result only."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def complain(problem: str, context: Any) -> None:
@@ -296,7 +298,7 @@ def require_new(file: Path | None, *, yes: bool) -> None:
 
 @contextmanager
 def output_file(file: Path | None) -> Generator[BinaryIO]:
-    """Where data goes; stdout without a file, which is for its owner only and there when whole."""
+    """Opens a file for its owner only, which appears when it is whole; stdout without a file."""
     if file is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

@@ -185,7 +185,7 @@ def _names_us(program: Path) -> bool:
 
 
 def _says_its_version(program: str) -> str | None:
-    """Of a script that starts who knows what, as those of version managers are."""
+    """What `PROGRAM --version` prints: a version manager's script does not show what it starts."""
     try:
         done = subprocess.run(
             (program, "--version"),
@@ -391,7 +391,7 @@ _HAS_MODES = sys.platform != "win32"
 
 
 def check_directories(places: Settings, *, fix: bool) -> Iterator[Check]:
-    """Ours, for ourselves only."""
+    """The config and data directories: whether they are there, writable, and closed to others."""
     yield check_directory("config directory", places.config, fix=fix)
     yield check_directory("data directory", places.data, fix=fix)
     try:

@@ -22,6 +22,7 @@ from clawkit.cli.commands import (
     has_screen,
     open_privately,
     print_json,
+    say,
     with_options,
 )
 from clawkit.cli.tables import at_home
@@ -329,9 +330,6 @@ def _ask_secret(client_id: str) -> str:
 
 
 def _show(address: str, callback: Callback, *, opens: bool) -> None:
-    def say(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
-
     opened = opens and open_privately(address, _PAGE)
     say("Your browser opens; if it does not, go to:" if opened else "Go to this address:")
     say(f"\n  {visible(address, 8192)}\n")
@@ -349,6 +347,6 @@ def _take_pasted(callback: Callback) -> None:
             *lines, rest = (rest + chunk).split(b"\n")
             for line in filter(bytes.strip, lines):
                 if not callback.take(line.decode(errors="replace")):
-                    print("This is not the answer to this login.", file=sys.stderr, flush=True)
+                    say("This is not the answer to this login.")
     if rest.strip():
         callback.take(rest.decode(errors="replace"))

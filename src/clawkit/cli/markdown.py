@@ -319,7 +319,7 @@ class _Quote(BlockQuote):
 
 
 def _give_a_line(elements: Renderables) -> None:
-    """Without one, an empty item has no number and an empty quote no bar."""
+    """Adds an empty line to an empty item or quote, so that its number or bar is drawn."""
     if not list(elements.__iter__()):  # its type does not say that it can be iterated
         elements.append(Text())
 

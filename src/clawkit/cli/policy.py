@@ -535,7 +535,6 @@ def _print_learnt_json(learnt: Learnt, out: Path | None, fixtures: Path | None) 
 
 
 def print_rules(path: Path, policy: Policy, *, as_json: bool) -> None:
-    """The rules, one a line."""
     if as_json:
         rules = [_rule_json(rule) for rule in policy.rules]
         print_ascii_json({"policy": str(path), "digest": policy.digest, "rules": rules})

@@ -58,7 +58,6 @@ class Stream:
         return self._let(f"{line}\n" for line in lines if not _MEDIA.fullmatch(line.rstrip("\r")))
 
     def end(self) -> str:
-        """The rest."""
         line, self._line = self._line, ""
         return self._let([] if _MEDIA.fullmatch(line) else [line])
 

@@ -147,7 +147,7 @@ _MOST_IN_FULL = 2
 
 
 def _print_prospects(guarded: Sequence[Prospect]) -> None:
-    """At most ten lines for one server; for many, a line each."""
+    """Prints what each server may do now: a few lines for one, a line each for many."""
     print()
     alike: dict[tuple[str, str], list[Prospect]] = {}
     for one in guarded:

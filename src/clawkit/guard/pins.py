@@ -142,13 +142,13 @@ class _KindPins:
 
     @cached_property
     def reasons(self) -> dict[str, str]:
-        """By each name that would be taken for it, why something is refused."""
+        """Why something is refused, by each name that may be taken for its own."""
         waiting = [(name, pin.reason) for name, pin in self.pins.items() if pin.pending]
         return {taken: reason for name, reason in waiting for taken in self._taken_for(name)}
 
     @cached_property
     def templates(self) -> dict[tuple[str, ...], str]:
-        """By what stands between the braces of templates, why one is refused."""
+        """Why a template is refused, by what stands between its braces."""
         waiting = [
             (_BRACES.sub(_FILLED, t), pin.reason) for t, pin in self.pins.items() if pin.pending
         ]
@@ -215,15 +215,15 @@ class Pins:
         With `looks`, poisoned definitions are reported; with `blocks`, quarantined as well.
         """
         self._looked = 0.0
-        book = self._book()
+        current = self._current()
         # All pages of the first list are first sight.
-        is_first = book is None or book.document.section(kind) is None
+        is_first = current is None or current.document.section(kind) is None
         if is_first:
             self._first_listings.add(kind)
         elif first_page:
             self._first_listings.discard(kind)
         scan = _ScanMode(looks, blocks)
-        check = self._checked(book, listed, kind, scan)
+        check = self._checked(current, listed, kind, scan)
         if check.changes or is_first:
             with self._changing() as current:
                 check = self._checked(current, listed, kind, scan)
@@ -242,23 +242,23 @@ class Pins:
         now = time.monotonic()
         if now - self._looked < _MOMENT and self._free(name, kind):
             return None
-        book = self._book()
+        current = self._current()
         self._looked = now
-        return None if book is None else book[kind].refusal(name)
+        return None if current is None else current[kind].refusal(name)
 
     def _free(self, name: str, kind: Kind) -> bool:
         return self._read is None or self._read[1][kind].refusal(name) is None
 
     def accepted(self, name: str, kind: Kind) -> Definition | None:
         """A definition as it was accepted, if it was."""
-        book = self._book()
-        pin = None if book is None else book[kind].pins.get(name)
+        current = self._current()
+        pin = None if current is None else current[kind].pins.get(name)
         return None if pin is None else pin.accepted
 
     def digest(self, tool: str) -> str:
         """The SHA-256 of the accepted definition, in hexadecimal; empty if there is none."""
-        book = self._book()
-        definition = None if book is None else book[TOOLS].accepted.get(tool)
+        current = self._current()
+        definition = None if current is None else current[TOOLS].accepted.get(tool)
         return "" if definition is None else hashlib.sha256(definition.encode()).hexdigest()
 
     def tools(self) -> dict[str, Pin]:
@@ -267,14 +267,14 @@ class Pins:
 
     def everything(self) -> list[tuple[Kind, str, Pin]]:
         """All that is pinned of the server; raises PinError if it was never seen."""
-        book = self._known()
-        return [(kind, name, pin) for kind in KINDS for name, pin in book[kind].pins.items()]
+        current = self._known()
+        return [(kind, name, pin) for kind in KINDS for name, pin in current[kind].pins.items()]
 
     def _known(self) -> _ServerPins:
-        book = self._book()
-        if book is None:
+        current = self._current()
+        if current is None:
             raise PinError(f"no server named {self.server!r} is pinned; `claw pins` lists those")
-        return book
+        return current
 
     def accept(self, name: str, definition: Definition, kind: Kind = TOOLS) -> None:
         """Let a definition pass as it was shown to a person; not if it has changed again since."""
@@ -300,10 +300,10 @@ class Pins:
         return True
 
     def _checked(
-        self, book: _ServerPins | None, listed: list[Definition], kind: Kind, scan: _ScanMode
+        self, current: _ServerPins | None, listed: list[Definition], kind: Kind, scan: _ScanMode
     ) -> _ListCheck:
         others = None if kind in self._first_listings else self._elsewhere
-        known = _KindPins(kind, {}) if book is None else book[kind]
+        known = _KindPins(kind, {}) if current is None else current[kind]
         check = _ListCheck(self.server, known, others, scan)
         check.take(listed)
         return check
@@ -316,7 +316,7 @@ class Pins:
                     if _taken(name) == folded:
                         yield document.server, definition
 
-    def _book(self) -> _ServerPins | None:
+    def _current(self) -> _ServerPins | None:
         """What the file says now; None if there is no file."""
         try:
             status = self._file.stat()
@@ -340,7 +340,7 @@ class Pins:
         try:
             make_private(self._directory)
             with locked(self._directory / _LOCK, _PATIENCE):
-                yield self._book()
+                yield self._current()
         except OSError as error:
             raise PinError(f"{self._file}: cannot be written: {error}") from error
 
@@ -418,7 +418,7 @@ class _ListCheck:
         return text in same
 
     def _take_new(self, name: str, definition: Definition, text: str) -> None:
-        what = self._pose(name, text)
+        what = self._imitation(name, text)
         if what:
             reason = self._reason(name, what)
             self._quarantine(name, reason, Pin(None, definition, reason), None)
@@ -441,7 +441,7 @@ class _ListCheck:
         self._quarantine(name, reason, Pin(accepted, definition, reason), pin)
         return True
 
-    def _pose(self, name: str, text: str) -> str:
+    def _imitation(self, name: str, text: str) -> str:
         """How something new is like something else that it must not be taken for."""
         if self._kind is INSTRUCTIONS:
             said = self._known.accepted.values()
@@ -476,7 +476,7 @@ class _ListCheck:
 
 
 def _differ(one: Definition | None, other: Definition | None) -> bool:
-    """Not by `!=`, to which 1 and true are the same."""
+    """Whether two definitions differ as JSON: to `!=`, 1 and true are the same."""
     return one is None or other is None or canonical(one) != canonical(other)
 
 

@@ -31,7 +31,7 @@ from clawkit.system.watchdog import Watchdog, name_as_guard
 from clawkit.wire.line_io import BUFFER_BYTES, LineReader, write_all
 
 
-class Outlet:
+class PipeWriter:
     """A thread-safe, non-blocking writer that buffers what the other end does not take at once."""
 
     def __init__(self, fd: int, on_wait: Callable[[], None]) -> None:
@@ -96,8 +96,8 @@ class Outlet:
             self.fd = -1
 
 
-class Inlet:
-    """A reader of lines that pauses while the outlets are full."""
+class PipeReader:
+    """A reader of lines that pauses while the writers are full."""
 
     def __init__(
         self,
@@ -170,50 +170,50 @@ class Pump:
 
     def run(
         self,
-        inlets: dict[int, Inlet],
-        outlets: tuple[Outlet, ...],
-        last: Inlet,
+        readers: dict[int, PipeReader],
+        writers: tuple[PipeWriter, ...],
+        last: PipeReader,
         on_turn: Callable[[bool], float | None],
     ) -> None:
         """Run until `last` ends. `on_turn` is told whether the loop was idle, and returns the
         milliseconds after which it wants to be called again."""
         events: list[tuple[int, int]] = []
-        while last.fd in inlets and not self._stopped:
+        while last.fd in readers and not self._stopped:
             patience = on_turn(not events)
-            self._watch(inlets, outlets)
+            self._watch(readers, writers)
             self.is_busy = False
             events = self._poll.poll(patience)
             self.is_busy = True
             for fd, event in events:
-                self._handle(fd, event, inlets, outlets)
+                self._handle(fd, event, readers, writers)
 
     def _handle(
-        self, fd: int, event: int, inlets: dict[int, Inlet], outlets: tuple[Outlet, ...]
+        self, fd: int, event: int, readers: dict[int, PipeReader], writers: tuple[PipeWriter, ...]
     ) -> None:
-        if fd in inlets:
-            if not event & select.POLLIN and not inlets[fd].has_room():
-                inlets[fd].hang_up()
-            elif not inlets[fd].read():
-                del inlets[fd]
+        if fd in readers:
+            if not event & select.POLLIN and not readers[fd].has_room():
+                readers[fd].hang_up()
+            elif not readers[fd].read():
+                del readers[fd]
                 self._calm = False
         elif fd == self._alarm:
             os.read(fd, 4096)
         else:
-            for outlet in outlets:
-                if outlet.fd == fd:
-                    outlet.flush()
+            for writer in writers:
+                if writer.fd == fd:
+                    writer.flush()
 
-    def _watch(self, inlets: dict[int, Inlet], outlets: tuple[Outlet, ...]) -> None:
-        if self._calm and not any(outlet.waiting for outlet in outlets):
+    def _watch(self, readers: dict[int, PipeReader], writers: tuple[PipeWriter, ...]) -> None:
+        if self._calm and not any(writer.waiting for writer in writers):
             return
         # Without room only a hang-up is of interest, and only once.
         wanted = {
-            fd: select.POLLIN if inlet.has_room() else 0
-            for fd, inlet in inlets.items()
-            if inlet.has_room() or not inlet.has_hung_up
+            fd: select.POLLIN if reader.has_room() else 0
+            for fd, reader in readers.items()
+            if reader.has_room() or not reader.has_hung_up
         }
-        wanted |= {outlet.fd: select.POLLOUT for outlet in outlets if outlet.waiting}
-        self._calm = not any(outlet.waiting for outlet in outlets)
+        wanted |= {writer.fd: select.POLLOUT for writer in writers if writer.waiting}
+        self._calm = not any(writer.waiting for writer in writers)
         if wanted == self._watched:
             return
         for fd in self._watched.keys() - wanted.keys():
@@ -287,18 +287,18 @@ class Proxy:
         self._conversation = GuardConversation(
             judge, host_id(), self._deliver, defers=True, caught_up=self._is_caught_up
         )
-        self._to_client = Outlet(fds[1], self._pump.wake)
-        self._to_server = Outlet(os.dup(server.stdin.fileno()), self._pump.wake)
+        self._to_client = PipeWriter(fds[1], self._pump.wake)
+        self._to_server = PipeWriter(os.dup(server.stdin.fileno()), self._pump.wake)
         server.stdin.close()
         limit = judge.policy.current().limits.message
-        self._from_client = Inlet(
+        self._from_client = PipeReader(
             fds[0],
             limit,
             lambda line: self._deliver(self._conversation.receive("client", line)),
             self._client_may_speak,
             self._client_left,
         )
-        self._from_server = Inlet(
+        self._from_server = PipeReader(
             server.stdout.fileno(),
             limit,
             lambda line: self._deliver(self._conversation.receive("server", line)),
@@ -315,9 +315,9 @@ class Proxy:
             # A log that cannot be written denies the calls; the server may still say so.
             self._conversation.journal.started(command[0])
         threading.Thread(target=self._await_exit, daemon=True).start()
-        inlets = {inlet.fd: inlet for inlet in (self._from_client, self._from_server)}
-        outlets = (self._to_client, self._to_server)
-        self._pump.run(inlets, outlets, self._from_server, self._turn)
+        readers = {reader.fd: reader for reader in (self._from_client, self._from_server)}
+        writers = (self._to_client, self._to_server)
+        self._pump.run(readers, writers, self._from_server, self._turn)
         status = self._reap()
         for error in self._conversation.end(f"The server ended (status {status})"):
             self._to_client.send(error + b"\n")

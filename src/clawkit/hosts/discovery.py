@@ -163,7 +163,7 @@ def of_file(known: Iterable[Item], file: HostFile) -> tuple[Item, ...]:
 
 
 def _named_in(file: HostFile, ids: frozenset[str]) -> frozenset[str]:
-    """In a file that cannot be parsed, an id that stands anywhere counts."""
+    """The ids that a file's entries name; anywhere in a file that cannot be parsed."""
     try:
         data = read_source(file.path).data
     except HostError:
@@ -198,8 +198,6 @@ State = Literal["wrapped", "wrapped elsewhere", "not wrapped", "changed since"]
 
 
 class ServerStatus(msgspec.Struct, frozen=True):
-    """One server in one file."""
-
     client: str
     server: str
     state: State
@@ -239,7 +237,7 @@ def _server_status(reading: HostFileContent, entry: ServerEntry, item: Item | No
 
 
 def _transport(entry: ServerEntry, item: Item | None) -> Literal["stdio", "http", "sse", ""]:
-    """Of the server itself, also where it stands behind the guard."""
+    """The transport of the server itself, also behind the guard."""
     if item is not None and item.remote is not None:
         return item.remote.transport
     if entry.launch is None:

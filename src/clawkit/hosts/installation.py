@@ -88,7 +88,7 @@ def records() -> tuple[Installed, ...]:
 
 
 def add_record(new: Installed) -> None:
-    """In place of an older record of the same entry."""
+    """Records an added entry, in place of an older record of it."""
     write_records(installed_file(), (*_others(new), new))
 
 
@@ -146,7 +146,6 @@ def assistant_order(
 def memory_order(
     being: str, name: str, project: Path | None = None, *, dry_run: bool = False
 ) -> InstallOrder:
-    """The order for the memory of a Being of this machine."""
     argv = (*launcher("claw"), "being", "stdio", being)
     return InstallOrder(name, argv, project=project, dry_run=dry_run)
 
@@ -191,7 +190,6 @@ def survey(order: InstallOrder) -> tuple[Presence, ...]:
 
 
 def entry_for(client: ClientApp, order: InstallOrder) -> Data:
-    """The entry as this client writes one."""
     if order.url:
         headers = {"Authorization": f"Bearer {order.token}"}
         return remote_entry(client, order.name, order.url, headers)
@@ -219,7 +217,7 @@ def take_out(file: HostFile, keys: tuple[str, ...], *, dry_run: bool) -> Install
         return _remove_entry(place, dry_run=dry_run)
 
     try:
-        return act() if dry_run else _insistently(file.client, act)
+        return act() if dry_run else _until_unchanged(file.client, act)
     except HostError as error:
         return InstallOutcome(file.client.id, str(file.path), "failed", note=str(error))
 
@@ -271,16 +269,16 @@ def _attempt(
     order: InstallOrder,
     act: Callable[[_ClientFile, InstallOrder], InstallOutcome],
 ) -> InstallOutcome:
-    """Again, if the client wrote its file meanwhile."""
+    """Acts on a client's file, again if the client changes it meanwhile."""
     try:
         if order.dry_run:
             return act(_look(client, order), order)
-        return _insistently(client, lambda: act(_look(client, order), order))
+        return _until_unchanged(client, lambda: act(_look(client, order), order))
     except HostError as error:
         return InstallOutcome(client.id, str(_file(client, order)), "failed", note=str(error))
 
 
-def _insistently(client: ClientApp, act: Callable[[], InstallOutcome]) -> InstallOutcome:
+def _until_unchanged(client: ClientApp, act: Callable[[], InstallOutcome]) -> InstallOutcome:
     with alone():
         for _ in range(ATTEMPTS):
             try:

@@ -133,7 +133,7 @@ class Ledger:
         self.items = items()
 
     def add(self, new: Iterable[Item]) -> None:
-        """Also in place of older records; one of a remote server only gives way to itself."""
+        """Adds records, replacing those of the same place; a remote server's only by its own id."""
         added = {item.place: item for item in new}
         ids = {item.id for item in added.values()}
         kept = (

@@ -22,12 +22,12 @@ _ROOTS = {
 
 
 def pastes_for_url(name: str, url: str, token: str = "") -> tuple[PasteText, ...]:
-    """For every client; `token` is what stands for the bearer token, if the server wants one."""
+    """What to paste for an address, for every client; `token` stands for a bearer token."""
     return tuple(paste_for_url(client, name, url, token) for client in CLIENTS)
 
 
 def paste_for_url(client: ClientApp, name: str, url: str, token: str = "") -> PasteText:
-    """For one client; `token` is the bearer token, or what stands for it."""
+    """What to paste for an address, for one client; `token` is the token or a placeholder."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     more = f" --header {shlex.quote(f'Authorization: Bearer {token}')}" if token else ""
     command = f"claude mcp add --transport http {shlex.quote(name)} {shlex.quote(url)}{more}"
@@ -35,7 +35,7 @@ def paste_for_url(client: ClientApp, name: str, url: str, token: str = "") -> Pa
 
 
 def pastes_for_command(order: InstallOrder) -> tuple[PasteText, ...]:
-    """For every client that is to start the server itself."""
+    """What to paste for a command, for every client."""
     command = f"claude mcp add {shlex.quote(order.name)} -- {shlex.join(order.argv)}"
     return tuple(
         _paste(client, order.name, entry_for(client, order), command) for client in CLIENTS

@@ -21,8 +21,6 @@ from clawkit.hosts.wrap import unwrap
 
 
 class Removal(msgspec.Struct, frozen=True):
-    """What was, or would be, done to one entry."""
-
     server: str
     client: str
     file: str

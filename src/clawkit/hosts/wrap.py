@@ -213,7 +213,7 @@ def _ours(entry: ServerEntry) -> str:
 
 
 def _is_behind_our_guard(launch: StdioLaunch, earlier: Item | None) -> bool:
-    """By this program or, as the ledger has it, by an earlier one of ours."""
+    """Whether our guard starts the server: this program, or an earlier one by the ledger."""
     if not is_guarded(launch.argv):
         return False
     program = guard_program(launch.argv)
@@ -415,7 +415,7 @@ def _unwrap_entry(
 
 
 def _rebuilt(reading: HostFileContent, dialect: Dialect, text: str, entry: ServerEntry) -> Edited:
-    """Somebody wrapped it by hand, or the ledger was lost."""
+    """Rebuilds the original entry where the ledger has no record of it."""
     data = cast("Data", data_at(reading.data, entry.keys))
     try:
         new = unguard_stdio(reading.file.client.form, data, cast("StdioLaunch", entry.launch))

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from clawkit.login import pages, people
 from clawkit.login.records import BROWSER_SECONDS, User, new_secret
-from clawkit.login.requests import LoginRequest, OAuthRefusal, same
+from clawkit.login.requests import LoginRequest, OAuthRefusal, is_same_secret
 from clawkit.login.resources import ServerAddress
 from clawkit.store.database import Database
 from clawkit.system.addresses import is_ip_address
@@ -24,8 +24,6 @@ AUTHORIZE = "/login/authorize"
 
 
 class Browsers:
-    """The browsers of one server."""
-
     def __init__(
         self, database: Database, address: ServerAddress, clock: Callable[[], float]
     ) -> None:
@@ -39,7 +37,6 @@ class Browsers:
         self._visit = f"{prefix}claw-visit-{suffix}"
 
     def person(self, asked: LoginRequest) -> User | None:
-        """Who is signed in."""
         secret = asked.cookies.get(self._login, "")
         if not secret:
             return None
@@ -80,7 +77,7 @@ class Browsers:
         here = self._address.seen_as(asked.authority)
         wanted = self._form_secret(self.visitor(asked), asked.cookies.get(self._login, ""))
         foreign = site not in ("same-origin", "none") or (origin and origin != here)
-        if foreign or not same(given, wanted):
+        if foreign or not is_same_secret(given, wanted):
             raise OAuthRefusal(
                 "invalid_request",
                 "This form is not of this browser: go back and load it again",

@@ -128,7 +128,6 @@ def register(connection: Connection, metadata: ClientMetadata, now: float) -> Cl
 
 
 def is_document_address(client_id: str) -> bool:
-    """Whether an id is the address of a client's document."""
     parts = _split(client_id)
     return (
         parts is not None

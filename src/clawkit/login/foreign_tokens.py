@@ -47,7 +47,7 @@ class ForeignTokens:
         proxies: TrustedProxies | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Without `audiences` it is a resource's address; `scopes` are theirs, by what is ours."""
+        """Without `audiences`, a resource's address is the one; `scopes` maps ours to theirs."""
         self._issuer = issuer
         self._server = server
         self._address = address

@@ -21,8 +21,8 @@ EVERYBODY = "all"
 LONGEST_SUBJECT = 255
 
 
-class Stranger(LoginError):
-    """Somebody whom the issuer knows, and nobody here."""
+class UnknownAccountError(LoginError):
+    """The issuer knows the account, and no person here has it."""
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -39,8 +39,8 @@ class Identity(msgspec.Struct, frozen=True):
         return urlsplit(self.issuer).netloc
 
 
-class Journey(msgspec.Struct, frozen=True):
-    """A browser on its way to the issuer: where it goes on after, and with whose link."""
+class PendingSignIn(msgspec.Struct, frozen=True):
+    """A browser that was sent to the issuer: where it continues, and by whose link."""
 
     next: str
     link: str
@@ -100,7 +100,7 @@ class AccountPeople:
         self._clock = clock
 
     def person(self, claims: Mapping[str, Any]) -> User:
-        """Whose account this is; Stranger if nobody has it."""
+        """Whose account this is; UnknownAccountError if nobody has it."""
         with self._database.registry() as connection:
             found = find(connection, self._issuer, claims["sub"])
         if found is None:
@@ -110,7 +110,7 @@ class AccountPeople:
             with self._database.registry(write=True) as connection:
                 people.sign_out_everywhere(connection, person)
                 grants.end_all(connection, person, "no rule lets them in", self._clock())
-            raise self._stranger(claims)
+            raise self._unknown_account(claims)
         return person
 
     def with_link(self, claims: Mapping[str, Any], link: str) -> User:
@@ -130,7 +130,7 @@ class AccountPeople:
         return person
 
     def _first(self, claims: Mapping[str, Any]) -> User:
-        """Somebody who comes for the first time, maybe to two processes at once."""
+        """Adds somebody who signs in for the first time, maybe in two processes at once."""
         try:
             return self._new(claims)
         except (StoreError, LoginError):
@@ -151,16 +151,16 @@ class AccountPeople:
             if by_rule:
                 person = people.add(connection, _free_name(connection, email), "member", now)
             if person is None:
-                raise self._stranger(claims)
+                raise self._unknown_account(claims)
             bind(connection, person, self._issuer, claims["sub"], email, now, by_rule=by_rule)
         return person
 
     def _fits(self, claims: Mapping[str, Any]) -> bool:
         return any(rule.fits(claims) for rule in self._rules)
 
-    def _stranger(self, claims: Mapping[str, Any]) -> Stranger:
+    def _unknown_account(self, claims: Mapping[str, Any]) -> UnknownAccountError:
         shown = checked_email(claims) or f"the account {claims['sub'][:LONGEST_SUBJECT]}"
-        return Stranger(
+        return UnknownAccountError(
             f"{self._issuer} knows {shown}, but here nobody has it. Whoever runs this server can "
             "let you in: `claw user add NAME` makes a link for you."
         )
@@ -258,18 +258,20 @@ def of_person(connection: Connection, person: User) -> list[Identity]:
     return [Identity(row[0], row[1], row[2], bool(row[3])) for row in rows]
 
 
-def begin(connection: Connection, state: str, visitor: str, journey: Journey, now: float) -> None:
+def begin(
+    connection: Connection, state: str, visitor: str, pending: PendingSignIn, now: float
+) -> None:
     """Remember a browser that is sent to the issuer."""
     connection.run("DELETE FROM login_journeys WHERE expires <= ?", (now,))
-    known = {"hash": digest(state), "visitor": digest(visitor), **msgspec.structs.asdict(journey)}
+    known = {"hash": digest(state), "visitor": digest(visitor), **msgspec.structs.asdict(pending)}
     insert(connection, "login_journeys", {**known, "expires": now + CHALLENGE_SECONDS})
 
 
-def returned(connection: Connection, state: str, visitor: str, now: float) -> Journey | None:
-    """The journey that this browser is back from; there is no second time."""
+def returned(connection: Connection, state: str, visitor: str, now: float) -> PendingSignIn | None:
+    """The sign-in that this browser is back from; there is no second time."""
     key = (digest(state), digest(visitor), now)
     rows = connection.rows(
         "SELECT next, link FROM login_journeys WHERE hash = ? AND visitor = ? AND expires > ?", key
     )
     sql = "DELETE FROM login_journeys WHERE hash = ? AND visitor = ? AND expires > ?"
-    return Journey(*rows[0]) if connection.run(sql, key) and rows else None
+    return PendingSignIn(*rows[0]) if connection.run(sql, key) and rows else None

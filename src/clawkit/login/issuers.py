@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import math
-import ssl
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -120,17 +119,11 @@ class _Kept(Generic[Value]):
 class Issuer:
     """Another server that signs tokens, asked when something of it is needed."""
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        tls: ssl.SSLContext | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.url = url
         self._origin = origin_of(url)
-        self._own = self._fetcher(lambda _: True, tls)
-        self._public = self._fetcher(is_public, tls)
+        self._own = _fetcher(lambda _: True, is_loopback)
+        self._public = _fetcher(is_public, lambda _: False)
         self._metadata = _Kept(self._load_metadata, clock)
         self._keys = _Kept(self._load_keys, clock)
         self._seen: dict[tuple[str, ...], _Verified] = {}
@@ -218,18 +211,6 @@ class Issuer:
                 return fitting[0]
         raise LoginError("it is signed with a key that its issuer does not have")
 
-    def _fetcher(
-        self, may_connect: Callable[[str], bool], tls: ssl.SSLContext | None
-    ) -> DocumentFetcher:
-        return DocumentFetcher(
-            may_connect=may_connect,
-            tls=tls,
-            seconds=_SECONDS,
-            longest=LONGEST_DOCUMENT,
-            at_once=_AT_ONCE,
-            may_be_plain=is_loopback if may_connect is not is_public else lambda _: False,
-        )
-
     def _fetcher_of(self, url: str) -> DocumentFetcher:
         return self._own if origin_of(url) == self._origin else self._public
 
@@ -262,6 +243,18 @@ class Issuer:
         address = self._metadata.value().jwks_uri
         found = decoded(self.get(address), _KeySet, "its keys cannot be read")
         return tuple(key for one in found.keys for key in _signing_keys(one))
+
+
+def _fetcher(
+    may_connect: Callable[[str], bool], may_be_plain: Callable[[str], bool]
+) -> DocumentFetcher:
+    return DocumentFetcher(
+        may_connect=may_connect,
+        may_be_plain=may_be_plain,
+        seconds=_SECONDS,
+        longest=LONGEST_DOCUMENT,
+        at_once=_AT_ONCE,
+    )
 
 
 def checked_issuer(url: str, option: str) -> str:

@@ -39,7 +39,6 @@ def base64url(data: bytes) -> str:
 
 
 def pkce_challenge(verifier: str) -> str:
-    """The S256 challenge of a verifier (RFC 7636)."""
     return base64url(hashlib.sha256(verifier.encode()).digest())
 
 

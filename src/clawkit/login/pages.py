@@ -146,8 +146,8 @@ def provider_sign_in(provider: str, person: User | None, form: Form) -> HTMLResp
     )
 
 
-def leaving(provider: str, address: str) -> HTMLResponse:
-    """On to another site, without script, and not as the redirect of a form."""
+def redirect_page(provider: str, address: str) -> HTMLResponse:
+    """A page that leads to another site without script: browsers may block a form's redirect."""
     response = _page(
         f"Going to {provider}",
         f"<p>{_link(address, 'Go on, if nothing happens')}</p>",
@@ -185,7 +185,7 @@ def consent(
     )
 
 
-def not_for(title: str, redirect_uri: str, person: User, form: Form) -> HTMLResponse:
+def not_allowed_page(title: str, redirect_uri: str, person: User, form: Form) -> HTMLResponse:
     """Tells somebody that this is not for them; the client learns it only if they go back."""
     return _page(
         f"You may not use {title}",
@@ -233,9 +233,9 @@ def logins(
     )
 
 
-def sorry(title: str, why: str, status: int = 400) -> HTMLResponse:
-    """Something that leads nowhere, and why."""
-    return _page(title, f"<p>{_text(why)}</p>", status=status)
+def error_page(why: str, status: int = 400) -> HTMLResponse:
+    """Says what cannot go on, and why."""
+    return _page("This cannot go on", f"<p>{_text(why)}</p>", status=status)
 
 
 def _who(client: Client, redirect_uri: str) -> str:

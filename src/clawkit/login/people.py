@@ -164,7 +164,7 @@ def _hasher() -> PasswordHasher:
 
 
 @cache
-def _nobodys() -> str:
+def _hash_of_nobody() -> str:
     return _hasher().hash(new_secret())
 
 
@@ -179,7 +179,7 @@ def set_password(connection: Connection, person: User, password_hash: str) -> No
 
 
 def password_of(connection: Connection, name: str) -> tuple[User | None, str]:
-    """Who is called so, and the hash of their password; nobody without a password."""
+    """The person of a name with their password hash; None if they have no password."""
     sql = f"{_PERSON.replace(' FROM', ', password FROM')} WHERE name = ? AND password <> ''"
     rows = connection.rows(sql, (folded(name[:200]),))
     return (User(*rows[0][:4]), rows[0][4]) if rows else (None, "")
@@ -191,7 +191,7 @@ def is_password(password_hash: str, password: str) -> bool:
 
     with _hashing:
         try:
-            _hasher().verify(password_hash or _nobodys(), password[:LONGEST_PASSWORD])
+            _hasher().verify(password_hash or _hash_of_nobody(), password[:LONGEST_PASSWORD])
         except VerificationError:
             return False
     return bool(password_hash)

@@ -20,11 +20,11 @@ from starlette.routing import Route
 from clawkit.errors import LoginError
 from clawkit.login import identities, pages, people
 from clawkit.login.browsers import HOME, Browsers, safe_next
-from clawkit.login.identities import AccountPeople, Journey, MemberRule, Stranger
+from clawkit.login.identities import AccountPeople, MemberRule, PendingSignIn, UnknownAccountError
 from clawkit.login.issuers import Issuer
 from clawkit.login.oauth import base64url, basic_credentials, decoded, pkce_challenge, with_query
 from clawkit.login.records import User, digest, new_secret
-from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, count, same
+from clawkit.login.requests import LoginRequest, OAuthRefusal, RouteMaker, count, is_same_secret
 from clawkit.login.resources import ServerAddress
 from clawkit.store.database import Database
 from clawkit.system.rate_limiter import TokenBuckets
@@ -77,7 +77,7 @@ class ProviderSignIn:
         self._client = client
         self._people = AccountPeople(database, issuer.url, rules, clock)
         self._back = f"{address.origin}{BACK}"
-        self._journeys = TokenBuckets(1 / 5, 30)
+        self._departures = TokenBuckets(1 / 5, 30)
         self._answers = TokenBuckets(1.0, 60)
 
     @property
@@ -99,16 +99,18 @@ class ProviderSignIn:
     def _leave(self, asked: LoginRequest) -> Response:
         """Send a browser away, by a page of ours: browsers hold redirects against a form's."""
         self._browsers.check_form(asked, asked.fields.get("csrf", ""))
-        count(self._journeys, asked)
+        count(self._departures, asked)
         visitor, state = self._browsers.visitor(asked), new_secret()
         next_ = asked.fields.get("next", "")
         linked = "link" in asked.fields
-        journey = Journey(HOME, digest(next_)) if linked else Journey(safe_next(next_), "")
+        pending = (
+            PendingSignIn(HOME, digest(next_)) if linked else PendingSignIn(safe_next(next_), "")
+        )
         with self._database.registry(write=True) as connection:
             if linked and people.of_link(connection, next_, self._clock()) is None:
                 raise OAuthRefusal("invalid_request", "This link was used, or is too old.", 404)
-            identities.begin(connection, state, visitor, journey, self._clock())
-        return pages.leaving(self._issuer.name, self._address(state, visitor))
+            identities.begin(connection, state, visitor, pending, self._clock())
+        return pages.redirect_page(self._issuer.name, self._address(state, visitor))
 
     def _address(self, state: str, visitor: str) -> str:
         endpoint = self._known().authorization_endpoint or ""
@@ -129,8 +131,8 @@ class ProviderSignIn:
         count(self._answers, asked)
         visitor, state = self._browsers.visitor(asked), asked.fields.get("state", "")
         with self._database.registry(write=True) as connection:
-            journey = identities.returned(connection, state, visitor, self._clock())
-        if journey is None:
+            pending = identities.returned(connection, state, visitor, self._clock())
+        if pending is None:
             raise OAuthRefusal("invalid_request", _NOT_YOURS)
         self._check_answer(asked.fields)
         try:
@@ -142,13 +144,13 @@ class ProviderSignIn:
             ) from None
         try:
             person = (
-                self._people.with_link(claims, journey.link)
-                if journey.link
+                self._people.with_link(claims, pending.link)
+                if pending.link
                 else self._people.person(claims)
             )
-        except Stranger as stranger:
-            raise OAuthRefusal("access_denied", str(stranger), 403) from None
-        return self._browsers.sign_in(asked, RedirectResponse(journey.next, _SEE_OTHER), person)
+        except UnknownAccountError as error:
+            raise OAuthRefusal("access_denied", str(error), 403) from None
+        return self._browsers.sign_in(asked, RedirectResponse(pending.next, _SEE_OTHER), person)
 
     def _check_answer(self, fields: Mapping[str, str]) -> None:
         """Refuse an answer of another issuer (RFC 9207), or one that says no."""
@@ -178,7 +180,7 @@ class ProviderSignIn:
         """What the provider says of who signed in: the claims of an ID token for us alone."""
         tokens = self._exchanged(code, _proof(visitor, state, "verifier"))
         _, claims = self._issuer.claims(tokens.id_token, [self._client.id], ("iat", "nonce"))
-        if not same(str(claims["nonce"]), _proof(visitor, state, "nonce")):
+        if not is_same_secret(str(claims["nonce"]), _proof(visitor, state, "nonce")):
             raise LoginError("its answer was for another sign-in")
         audience = claims["aud"]
         several = isinstance(audience, list) and len(audience) > 1  # pyright: ignore[reportUnknownArgumentType]

@@ -240,7 +240,7 @@ def _shared_problem(refusal: OAuthRefusal) -> JSONResponse:
 
 
 def _page_problem(refusal: OAuthRefusal) -> Response:
-    return _with_retry(pages.sorry("This cannot go on", refusal.why, refusal.status), refusal)
+    return _with_retry(pages.error_page(refusal.why, refusal.status), refusal)
 
 
 def _with_retry(response: ResponseType, refusal: OAuthRefusal) -> ResponseType:
@@ -249,6 +249,6 @@ def _with_retry(response: ResponseType, refusal: OAuthRefusal) -> ResponseType:
     return response
 
 
-def same(one: str, other: str) -> bool:
+def is_same_secret(one: str, other: str) -> bool:
     """Whether two secrets are the same, in a time that tells nothing."""
     return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))

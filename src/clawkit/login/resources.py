@@ -62,8 +62,6 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class ProtectedServer(Protocol):
-    """A server that logins are for."""
-
     title: str
     """What it is called, for people."""
 

@@ -32,7 +32,7 @@ from clawkit.login.requests import (
     RouteMaker,
     count,
     fields_of,
-    same,
+    is_same_secret,
 )
 from clawkit.login.resources import Challenges, ProtectedServer, ServerAddress, answer_of
 from clawkit.login.sign_in import SignIn
@@ -216,7 +216,7 @@ class LoginServer:
     ) -> Response:
         offer = self._server.offer(person, wanted.path, wanted.wanted)
         if offer.is_empty:
-            page = partial(pages.not_for, self._server.title, wanted.redirect_uri, person)
+            page = partial(pages.not_allowed_page, self._server.title, wanted.redirect_uri, person)
             return self._browsers.shown(asked, page, next_)
         page = partial(
             pages.consent, self._server.title, wanted.client, wanted.redirect_uri, person, offer
@@ -352,7 +352,7 @@ class LoginServer:
         verifier = fields.get("code_verifier", "")
         return (
             _VERIFIER.fullmatch(verifier) is not None
-            and same(pkce_challenge(verifier), consent.challenge)
+            and is_same_secret(pkce_challenge(verifier), consent.challenge)
             and fields.get("client_id") == consent.client
             and fields.get("redirect_uri", consent.redirect_uri) == consent.redirect_uri
             and self._is_for(fields, consent.resource)

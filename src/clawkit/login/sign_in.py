@@ -32,9 +32,7 @@ _USED = "This link was used, or is too old: whoever runs this server can make yo
 _SEE_OTHER = 303
 
 
-class _Said(msgspec.Struct):
-    """What our script sends."""
-
+class _ScriptRequest(msgspec.Struct):
     csrf: str
     next: str = ""
     credential: Any = None
@@ -187,10 +185,10 @@ class SignIn:
         self._browsers.check_form(asked, asked.fields.get("csrf", ""))
         return self._browsers.sign_out(asked, RedirectResponse(HOME, _SEE_OTHER))
 
-    def _said(self, asked: LoginRequest) -> _Said:
+    def _read(self, asked: LoginRequest) -> _ScriptRequest:
         if not asked.headers.get("content-type", "").startswith("application/json"):
             raise OAuthRefusal("invalid_request", "This must be JSON", 415)
-        said = decoded(asked.body, _Said, "This cannot be read")
+        said = decoded(asked.body, _ScriptRequest, "This cannot be read")
         self._browsers.check_form(asked, said.csrf)
         return said
 
@@ -216,7 +214,7 @@ class SignIn:
     def _new_passkey(self, asked: LoginRequest) -> Response:
         from clawkit.login import passkeys
 
-        person = self._of_link(self._said(asked).next)
+        person = self._of_link(self._read(asked).next)
         with self._database.registry() as connection:
             others = people.passkeys_of(connection, person)
         challenge = self._challenge(asked)
@@ -225,7 +223,7 @@ class SignIn:
     def _keep_passkey(self, asked: LoginRequest) -> Response:
         from clawkit.login import passkeys
 
-        said = self._said(asked)
+        said = self._read(asked)
         person = self._of_link(said.next)
         _, challenge = self._answered(asked, said.credential)
         key = passkeys.registered(self._address, person, said.credential, challenge)
@@ -235,13 +233,13 @@ class SignIn:
     def _ask_passkey(self, asked: LoginRequest) -> Response:
         from clawkit.login import passkeys
 
-        self._said(asked)
+        self._read(asked)
         return _json(passkeys.ask_options(self._address, self._challenge(asked)))
 
     def _check_passkey(self, asked: LoginRequest) -> Response:
         from clawkit.login import passkeys
 
-        said = self._said(asked)
+        said = self._read(asked)
         key_id, challenge = self._answered(asked, said.credential)
         with self._database.registry() as connection:
             found = people.passkey(connection, key_id)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from starlette.requests import Request as HttpRequest
 
 from clawkit.errors import LoginError, StoreError
-from clawkit.login.identities import Stranger
+from clawkit.login.identities import UnknownAccountError
 from clawkit.login.options import LoginOptions, token_issuer
 from clawkit.login.records import Login, User
 from clawkit.login.resources import Offer, ScopeChoice, ServerAddress, TokenIssuer
@@ -115,9 +115,9 @@ class ToolGate:
         why = "The token is not known, over, or not for this server"
         try:
             login = await self._checked(secret.strip())
-        except Stranger as stranger:
+        except UnknownAccountError as error:
             raise self._server.challenges.refusal(
-                str(stranger), host, self._path, status=403
+                str(error), host, self._path, status=403
             ) from None
         except LoginError as error:
             login, why = None, str(error)
@@ -186,7 +186,6 @@ def tool_login(
     members: bool = True,
     options: LoginOptions | None = None,
 ) -> HttpLogin:
-    """Logins for a server of tools that is served at an address."""
     logins = ToolLogins(server, title, kind=kind, members=members)
     login = token_issuer(options or LoginOptions(), database, logins, address, origins, proxies)
     gate = ToolGate(login, logins.main_path)

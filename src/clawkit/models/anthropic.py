@@ -11,7 +11,7 @@ import msgspec
 
 from clawkit.models.http import ProviderResponse
 from clawkit.models.json_fields import Json, fields, number, objects, text
-from clawkit.models.messages import SEEN_TYPES, ToolNames, describe, tidy
+from clawkit.models.messages import SEEN_TYPES, ToolNames, describe, is_blank, tidy
 from clawkit.models.protocol import (
     Image,
     Message,
@@ -75,7 +75,7 @@ def _blocks(part: Part, names: ToolNames) -> Iterator[Json]:
         name = names.sent(part.name)
         yield {"type": "tool_use", "id": _id(part.id), "name": name, "input": part.arguments}
     else:
-        content = [b for p in part.parts if not _is_blank(p) for b in _blocks(p, names)]
+        content = [b for p in part.parts if not is_blank(p) for b in _blocks(p, names)]
         result: Json = {"type": "tool_result", "tool_use_id": _id(part.call_id)}
         # A failure without words is refused.
         if content or part.is_error:
@@ -89,10 +89,6 @@ def _image(image: Image) -> Json:
     data = b64encode(image.data).decode()
     source = {"type": "base64", "media_type": image.mime_type, "data": data}
     return {"type": "image", "source": source}
-
-
-def _is_blank(part: Text | Image) -> bool:
-    return isinstance(part, Text) and not part.text.strip()
 
 
 def _id(id: str) -> str:
@@ -202,6 +198,6 @@ class AnthropicModel(StreamedModel):
             return
         document = await response.document()
         if document.get("type") != "error" and not isinstance(document.get("content"), list):
-            raise no_stream(self.client.party, response.kind, read_error(document))
+            raise no_stream(self.client.identity, response.kind, read_error(document))
         for event in _as_stream(document):
             yield event

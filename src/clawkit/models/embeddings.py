@@ -44,7 +44,7 @@ class EmbeddingClient:
 
     def __init__(self, name: str, base_url: str, model: str, key: str = "") -> None:
         self.base_url = base_url.rstrip("/")
-        self.party = ProviderIdentity(
+        self.identity = ProviderIdentity(
             provider=name,
             model=model,
             base_url=self.base_url,
@@ -79,17 +79,17 @@ class EmbeddingClient:
     def _asked(self, texts: list[str]) -> list[list[float]]:
         import httpx2
 
-        body = {"model": self.party.model, "input": texts, "encoding_format": "float"}
+        body = {"model": self.identity.model, "input": texts, "encoding_format": "float"}
         try:
             response = self._connected().post(f"{self.base_url}/embeddings", json=body)
         except httpx2.TimeoutException:
-            raise silent(self.party, TIMEOUT_SECONDS) from None
+            raise silent(self.identity, TIMEOUT_SECONDS) from None
         except httpx2.HTTPError as error:
-            raise unreachable(self.party, str(error)) from None
+            raise unreachable(self.identity, str(error)) from None
         if response.status_code != 200:
             kind = response.headers.get("content-type", "")
             said = read_body(response.content, kind)
-            raise from_status(self.party, response.status_code, said, response.headers)
+            raise from_status(self.identity, response.status_code, said, response.headers)
         return self._checked(response.content, len(texts))
 
     def _connected(self) -> httpx2.Client:
@@ -110,13 +110,14 @@ class EmbeddingClient:
             data = msgspec.json.decode(content, type=_Reply).data
         except msgspec.MsgspecError as error:
             raise RefusedRequestError(
-                self.party.provider,
+                self.identity.provider,
                 f"{self.base_url} answered with something that is no list of vectors ({error}); "
                 "is it the address of an OpenAI-compatible server, up to /v1?",
             ) from error
         rows = {row.index: row.embedding for row in data}
         if sorted(rows) != list(range(count)):
             raise RefusedRequestError(
-                self.party.provider, f"{self.base_url} gave {len(rows)} vectors for {count} texts"
+                self.identity.provider,
+                f"{self.base_url} gave {len(rows)} vectors for {count} texts",
             )
         return [rows[at] for at in range(count)]

@@ -87,27 +87,29 @@ _HEADERS = {
 class ProviderRefusal(Exception):
     """The provider answered with an error: the error to raise, and what it is made from.
 
-    An adapter that knows how to ask differently reads `said`; everyone else sees `error`.
+    An adapter that knows how to ask differently reads `error_reply`; everyone else sees `error`.
     """
 
-    def __init__(self, error: ModelError, status: int, said: ErrorReply) -> None:
+    def __init__(self, error: ModelError, status: int, error_reply: ErrorReply) -> None:
         super().__init__()
         self.error = error
         self.status = status
-        self.said = said
+        self.error_reply = error_reply
 
     def limit(self, context: int) -> int:
         """How many tokens fit, now that the provider said so; else as many as was thought."""
         if not isinstance(self.error, ContextTooLongError):
             return context
-        return min(context, context_limit(self.said) or context)
+        return min(context, context_limit(self.error_reply) or context)
 
 
 class ProviderResponse:
     """The beginning of an answer."""
 
-    def __init__(self, party: ProviderIdentity, response: httpx2.Response, patience: float) -> None:
-        self._party = party
+    def __init__(
+        self, identity: ProviderIdentity, response: httpx2.Response, patience: float
+    ) -> None:
+        self._identity = identity
         self._response = response
         self._patience = patience
         self._chunks = self._arriving()
@@ -119,7 +121,7 @@ class ProviderResponse:
             async for event in json_events(self._chunks):
                 yield event
         except MalformedEventError as error:
-            raise broke_off(self._party, f"it sent {error}") from None
+            raise broke_off(self._identity, f"it sent {error}") from None
 
     async def document(self) -> dict[str, Any]:
         """All of it at once, from a server that does not stream."""
@@ -129,10 +131,10 @@ class ProviderResponse:
         except ValueError:
             value = None
         if not isinstance(value, dict):
-            raise no_stream(self._party, self.kind, read_body(body, self.kind))
+            raise no_stream(self._identity, self.kind, read_body(body, self.kind))
         return fields(value)
 
-    async def said(self) -> ErrorReply:
+    async def error_reply(self) -> ErrorReply:
         """What an error says."""
         with suppress(ModelError):  # The status is known, even if the words are cut.
             return read_body(await self._read(_LONGEST_ERROR), self.kind)
@@ -150,9 +152,9 @@ class ProviderResponse:
             async for chunk in self._response.aiter_bytes():
                 yield chunk
         except httpx2.TimeoutException:
-            raise silent(self._party, self._patience) from None
+            raise silent(self._identity, self._patience) from None
         except httpx2.HTTPError as error:
-            raise broke_off(self._party, _reason(error)) from None
+            raise broke_off(self._identity, _reason(error)) from None
 
     async def _read(self, limit: int) -> bytes:
         found = bytearray()
@@ -170,7 +172,7 @@ class ProviderClient:
         self.base_url = check_base_url(
             settings.provider, settings.base_url, secret=bool(settings.key or settings.headers)
         )
-        self.party = ProviderIdentity(
+        self.identity = ProviderIdentity(
             provider=settings.provider,
             model=settings.model,
             base_url=self.base_url,
@@ -190,7 +192,9 @@ class ProviderClient:
     def _client(self) -> httpx2.AsyncClient:
         if self._opened is None:
             # A server on this machine that is slow to take a connection is busy, not away.
-            connect = self._timeout if self.party.is_local else min(CONNECT_SECONDS, self._timeout)
+            connect = (
+                self._timeout if self.identity.is_local else min(CONNECT_SECONDS, self._timeout)
+            )
             self._opened = httpx2.AsyncClient(
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
                 follow_redirects=False,
@@ -198,7 +202,7 @@ class ProviderClient:
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
                 timeout=httpx2.Timeout(self._timeout, connect=connect, pool=None),
                 # What runs on this machine is not to be looked for behind a proxy.
-                trust_env=not self.party.is_local,
+                trust_env=not self.identity.is_local,
                 verify=trusted(self.base_url),
             )
         return self._opened
@@ -219,11 +223,11 @@ class ProviderClient:
         )
         response = await self._begun(request)
         try:
-            answer = ProviderResponse(self.party, response, self._timeout)
+            answer = ProviderResponse(self.identity, response, self._timeout)
             if not response.is_success:
                 raise await self._refusal(response, answer)
             if answer.kind == "text/html":
-                raise no_stream(self.party, answer.kind, await answer.said())
+                raise no_stream(self.identity, answer.kind, await answer.error_reply())
             yield answer
         finally:
             await response.aclose()
@@ -232,16 +236,16 @@ class ProviderClient:
         try:
             return await self._send(request)
         except httpx2.ConnectTimeout:
-            waited = self._timeout if self.party.is_local else CONNECT_SECONDS
-            raise unreachable(self.party, f"no answer within {waited:g} s") from None
+            waited = self._timeout if self.identity.is_local else CONNECT_SECONDS
+            raise unreachable(self.identity, f"no answer within {waited:g} s") from None
         except httpx2.TimeoutException:
-            raise silent(self.party, self._timeout) from None
+            raise silent(self.identity, self._timeout) from None
         except httpx2.ConnectError as error:
             refused = _is_refusal(error)
             reason = "connection refused" if refused else _reason(error)
-            raise unreachable(self.party, reason, refused=refused) from None
+            raise unreachable(self.identity, reason, refused=refused) from None
         except httpx2.HTTPError as error:
-            raise broke_off(self.party, _reason(error)) from None
+            raise broke_off(self.identity, _reason(error)) from None
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
         """Some servers promise to keep a connection and close it: on a kept one, ask once more."""
@@ -264,11 +268,11 @@ class ProviderClient:
     ) -> ProviderRefusal:
         status = response.status_code
         if 300 <= status < 400:
-            said = ErrorReply(origin_of(response.headers.get("location", "")))
+            error_reply = ErrorReply(origin_of(response.headers.get("location", "")))
         else:
-            said = await answer.said()
+            error_reply = await answer.error_reply()
         return ProviderRefusal(
-            from_status(self.party, status, said, response.headers), status, said
+            from_status(self.identity, status, error_reply, response.headers), status, error_reply
         )
 
 
@@ -300,8 +304,8 @@ def _encoded(body: dict[str, Any]) -> bytes:
 
 
 def _kind(response: httpx2.Response) -> str:
-    said: str = response.headers.get("content-type", "")
-    return said.partition(";")[0].strip().lower()
+    header: str = response.headers.get("content-type", "")
+    return header.partition(";")[0].strip().lower()
 
 
 def _reason(error: httpx2.HTTPError) -> str:

@@ -63,7 +63,7 @@ def joined(text: str) -> str:
 
 
 def _is_deep(value: Any) -> bool:
-    """Level by level, since to follow one down is what cannot be done."""
+    """Whether a value is nested too deeply; counts level by level, without recursion."""
     level: list[Any] = [value]
     for _ in range(DEEPEST):
         level = [inner for each in level for inner in _inside(each)]
@@ -80,7 +80,6 @@ def fields(value: Any) -> Json:
 
 
 def objects(value: Any) -> list[Json]:
-    """The objects in a list."""
     items: list[Any] = cast("list[Any]", value) if isinstance(value, list) else []
     return [item for item in items if isinstance(item, dict)]
 

@@ -45,7 +45,7 @@ def tidy(messages: Sequence[Message]) -> list[Message]:
             found.append(_answering(message, waiting))
             continue
         found += _interrupted(waiting)
-        parts = tuple(_renamed(p, used, waiting) for p in message.parts if not _is_empty(p))
+        parts = tuple(_renamed(p, used, waiting) for p in message.parts if not is_blank(p))
         if parts or message.role == "user":
             found.append(Message(message.role, parts or _NOTHING))
     found += _interrupted(waiting)
@@ -113,7 +113,7 @@ def _answering(message: Message, waiting: list[_Waiting]) -> Message:
     loose: list[Part] = []
     for part in message.parts:
         if not isinstance(part, ToolOutcome):
-            loose += () if _is_empty(part) else (part,)
+            loose += () if is_blank(part) else (part,)
         elif call := next((each for each in waiting if each[0] == part.call_id), None):
             waiting.remove(call)
             kept.append(replace(part, call_id=call[1]))
@@ -129,7 +129,8 @@ def _interrupted(waiting: list[_Waiting]) -> Iterator[Message]:
         yield Message("tool", outcomes)
 
 
-def _is_empty(part: Part) -> bool:
+def is_blank(part: Part) -> bool:
+    """Whether a part is a text without words."""
     return isinstance(part, Text) and not part.text.strip()
 
 

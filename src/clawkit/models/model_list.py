@@ -27,7 +27,7 @@ async def list_models(base_url: str, seconds: float) -> tuple[str, ...]:
     """
     try:
         async with asyncio.timeout(seconds):
-            await _knock(base_url)
+            await _check_port(base_url)
             listed = msgspec.json.decode(await _get(f"{base_url}/models"), type=_List)
     except (OSError, ValueError):  # TimeoutError and DecodeError among them
         return ()
@@ -35,7 +35,7 @@ async def list_models(base_url: str, seconds: float) -> tuple[str, ...]:
     return tuple(name for name in found if not _NO_CHAT.search(name))
 
 
-async def _knock(url: str) -> None:
+async def _check_port(url: str) -> None:
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     _, writer = await asyncio.open_connection(parts.hostname, port)

@@ -79,14 +79,14 @@ class ServerQuirks:
         return True
 
 
-def build(prompt: Prompt, model: str, names: ToolNames, manners: ServerQuirks, most: int) -> Json:
+def build(prompt: Prompt, model: str, names: ToolNames, quirks: ServerQuirks, most: int) -> Json:
     """The body of a request for an answer of at most `most` tokens."""
-    body: Json = {"model": model, "stream": True, manners.limit: min(prompt.max_tokens, most)}
-    if manners.usage:
+    body: Json = {"model": model, "stream": True, quirks.limit: min(prompt.max_tokens, most)}
+    if quirks.usage:
         body["stream_options"] = {"include_usage": True}
-    if prompt.tools and manners.tools:
+    if prompt.tools and quirks.tools:
         body["tools"] = [_tool(tool, names) for tool in prompt.tools]
-    body["messages"] = _Turns(names, sees=manners.images).written(prompt)
+    body["messages"] = _Turns(names, sees=quirks.images).written(prompt)
     return body
 
 
@@ -199,7 +199,7 @@ class _Turns:
 
 
 def _simplest(content: list[Json]) -> str | list[Json]:
-    """Some servers take words only as a plain text."""
+    """Plain text where there is nothing else: some servers take no list of parts."""
     if all(part["type"] == "text" for part in content):
         return "\n\n".join(part["text"] for part in content)
     return content
@@ -227,7 +227,7 @@ class _OpenAiAnswer(StreamedAnswer):
         return self.is_over or bool(self.stop)
 
     def error_in(self, event: Json) -> Json | None:
-        """It stands where a provider finds it fit."""
+        """The error in an event; providers put it in different places."""
         choices = event.get("choices")
         if event.get("error") or (choices is None and event.get("object") == "error"):
             return event
@@ -292,19 +292,19 @@ class OpenAiModel(StreamedModel):
         headers = {"authorization": f"Bearer {settings.key}"} if settings.key else {}
         super().__init__(settings, headers, key_env, context or _CONTEXT)
         host = urlsplit(self.client.base_url).hostname
-        self._manners = ServerQuirks(modern_limit=host == "api.openai.com")
+        self._quirks = ServerQuirks(modern_limit=host == "api.openai.com")
         self.path = "" if self.client.base_url.endswith(_PATH) else _PATH
 
     def body(self, prompt: Prompt, names: ToolNames) -> Json:
         # An answer as long as all that fits would leave no room for the question.
-        return build(prompt, self.settings.model, names, self._manners, self.context // 2)
+        return build(prompt, self.settings.model, names, self._quirks, self.context // 2)
 
     def learn(self, refusal: ProviderRefusal, prompt: Prompt) -> bool:
         if not isinstance(refusal.error, ContextTooLongError):
-            return self._manners.learn(refusal.said, prompt, self.name)
+            return self._quirks.learn(refusal.error_reply, prompt, self.name)
         asked = min(prompt.max_tokens, self.context // 2)
         super().learn(refusal, prompt)
-        return self.context // 2 < asked and speaks_of_answer(refusal.said)
+        return self.context // 2 < asked and speaks_of_answer(refusal.error_reply)
 
     async def events(self, response: ProviderResponse) -> AsyncGenerator[Json]:
         if response.kind == "application/json":

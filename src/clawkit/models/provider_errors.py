@@ -185,11 +185,15 @@ class ProviderIdentity(Struct, frozen=True):
     """Where the address is set, if not in the assistant's config."""
 
     @property
+    def name(self) -> str:
+        return f"{self.provider}/{self.model}"
+
+    @property
     def address_is_set_by(self) -> str:
         return self.address_setting or f"`base_url` under [providers.{self.provider}]"
 
     def __repr__(self) -> str:
-        return f"Party({self.provider}/{self.model})"
+        return f"ProviderIdentity({self.name})"
 
     def __rich_repr__(self) -> list[tuple[str, str]]:
         return [("provider", self.provider), ("model", self.model)]
@@ -217,87 +221,92 @@ def _without(text: str, secret: str) -> str:
 
 
 def from_status(
-    party: ProviderIdentity, status: int, said: ErrorReply, headers: Mapping[str, str] | None = None
+    identity: ProviderIdentity,
+    status: int,
+    said: ErrorReply,
+    headers: Mapping[str, str] | None = None,
 ) -> ModelError:
     """The error for an HTTP status, or for one that an event inside a stream stands for."""
-    shown = _shown(party, status, said)
+    shown = _shown(identity, status, said)
     if status == 402 or _NO_CREDIT.search(said.everything):
-        return _no_credit(party, shown)
+        return _no_credit(identity, shown)
     if status in (401, 403):
-        return _refused_key(party, shown)
+        return _refused_key(identity, shown)
     if status == 429:
-        return _rate_limit(party, shown, retry_after(headers or {}))
+        return _rate_limit(identity, shown, retry_after(headers or {}))
     if speaks_of_length(status, said):
-        return context_too_long(party, shown)
+        return context_too_long(identity, shown)
     if speaks_of_model(status, said):
-        return _no_such_model(party, shown)
+        return _no_such_model(identity, shown)
     if status == 404:
-        return _no_api(party, shown)
+        return _no_api(identity, shown)
     if status >= 500 or status in _UNUSABLE_ANSWERS:
-        return _failing(party, status, shown, retry_after(headers or {}))
+        return _failing(identity, status, shown, retry_after(headers or {}))
     if status >= 400:
         return RefusedRequestError(
-            party.provider,
-            f"{party.provider} does not take the request{shown}. "
+            identity.provider,
+            f"{identity.provider} does not take the request{shown}. "
             "If an attachment is at fault, leave it out and begin anew with /new",
         )
-    return _redirect(party, status, said)
+    return _redirect(identity, status, said)
 
 
-def context_too_long(party: ProviderIdentity, shown: str = "") -> ContextTooLongError:
+def context_too_long(identity: ProviderIdentity, shown: str = "") -> ContextTooLongError:
     return ContextTooLongError(
-        party.provider,
-        f"The conversation does not fit into {party.provider}/{party.model}{shown}. Send less at "
+        identity.provider,
+        f"The conversation does not fit into {identity.name}{shown}. Send less at "
         "once, shorten the conversation with /compact, or begin anew with /new",
     )
 
 
 def unreachable(
-    party: ProviderIdentity, reason: str, *, refused: bool = False
+    identity: ProviderIdentity, reason: str, *, refused: bool = False
 ) -> ProviderDownError:
     """No connection. Where a local one was refused nobody listens, and waiting would not help."""
-    text = f"{party.provider} cannot be reached at {party.base_url}: {party.quote(reason)}. "
-    if not party.is_local and party.provider not in _STARTING:
-        text += f"Check the network and {party.address_is_set_by}{_deep(party)}"
-        return ProviderDownError(party.provider, text)
-    start = _STARTING.get(party.provider, "start it").replace("MODEL", party.model)
+    text = (
+        f"{identity.provider} cannot be reached at {identity.base_url}: {identity.quote(reason)}. "
+    )
+    if not identity.is_local and identity.provider not in _STARTING:
+        text += f"Check the network and {identity.address_is_set_by}{_status_hint(identity)}"
+        return ProviderDownError(identity.provider, text)
+    start = _STARTING.get(identity.provider, "start it").replace("MODEL", identity.model)
     text += f"Is it running? If not, {start}; if it listens elsewhere, "
-    text += f"set {party.address_is_set_by}"
-    return (WrongAddressError if refused else ProviderDownError)(party.provider, text)
+    text += f"set {identity.address_is_set_by}"
+    return (WrongAddressError if refused else ProviderDownError)(identity.provider, text)
 
 
-def silent(party: ProviderIdentity, seconds: float) -> ModelTimeoutError:
+def silent(identity: ProviderIdentity, seconds: float) -> ModelTimeoutError:
     return ModelTimeoutError(
-        party.provider,
-        f"Nothing came from {party.provider}/{party.model} for {seconds:g} s. Try again"
-        + ("" if party.address_setting else f"; {_LONGER}{_deep(party)}"),
+        identity.provider,
+        f"Nothing came from {identity.name} for {seconds:g} s. Try again"
+        + ("" if identity.address_setting else f"; {_LONGER}{_status_hint(identity)}"),
     )
 
 
-def broke_off(party: ProviderIdentity, how: str = "the connection ended") -> ProviderDownError:
+def broke_off(identity: ProviderIdentity, how: str = "the connection ended") -> ProviderDownError:
     return ProviderDownError(
-        party.provider,
-        f"{party.provider}/{party.model} broke off in the middle of its answer: "
-        f"{party.quote(how)}. Try again{_deep(party)}",
+        identity.provider,
+        f"{identity.name} broke off in the middle of its answer: "
+        f"{identity.quote(how)}. Try again{_status_hint(identity)}",
     )
 
 
-def too_many_arguments(party: ProviderIdentity, most: int) -> ModelError:
+def too_many_arguments(identity: ProviderIdentity, most: int) -> ModelError:
     """A model that does not stop writing the arguments of a call."""
     return ModelError(
-        party.provider,
-        f"{party.provider}/{party.model} was stopped: the arguments of its calls have more than "
+        identity.provider,
+        f"{identity.name} was stopped: the arguments of its calls have more than "
         f"{most} characters. Ask for less at a time, or choose another model",
     )
 
 
-def no_stream(party: ProviderIdentity, kind: str, said: ErrorReply) -> WrongAddressError:
+def no_stream(identity: ProviderIdentity, kind: str, said: ErrorReply) -> WrongAddressError:
     """A 200 that is not what was asked for: a proxy's page, or another program."""
-    shown = f': "{party.quote(said.text)}"' if said.text else ""
+    shown = f': "{identity.quote(said.text)}"' if said.text else ""
     return WrongAddressError(
-        party.provider,
-        f"{party.base_url} answers with {party.quote(kind) or 'something'} where a model's answer "
-        f"should be{shown}. Check {party.address_is_set_by}, and whether a "
+        identity.provider,
+        f"{identity.base_url} answers with {identity.quote(kind) or 'something'} where a model's "
+        f"answer should be{shown}. Check {identity.address_is_set_by}, and whether a "
         "proxy or a log-in page stands in between",
     )
 
@@ -319,26 +328,26 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return max(0.0, (when - datetime.now(UTC)).total_seconds())
 
 
-def _deep(party: ProviderIdentity) -> str:
+def _status_hint(identity: ProviderIdentity) -> str:
     """Only what the assistant's config names is tried by `claw status`."""
-    return "" if party.address_setting else "; `claw status --deep` shows whether it answers"
+    return "" if identity.address_setting else "; `claw status --deep` shows whether it answers"
 
 
-def _shown(party: ProviderIdentity, status: int, said: ErrorReply) -> str:
-    quoted = party.quote(said.text)
+def _shown(identity: ProviderIdentity, status: int, said: ErrorReply) -> str:
+    quoted = identity.quote(said.text)
     return f' ({status}: "{quoted}")' if quoted else f" ({status})"
 
 
-def _refused_key(party: ProviderIdentity, shown: str) -> RefusedKeyError:
-    name = party.provider
-    if party.address_setting:
-        problem = "does not accept the key" if party.has_key else "wants a key, and none is set"
+def _refused_key(identity: ProviderIdentity, shown: str) -> RefusedKeyError:
+    name = identity.provider
+    if identity.address_setting:
+        problem = "does not accept the key" if identity.has_key else "wants a key, and none is set"
         return RefusedKeyError(name, f"{name} {problem}{shown}. Give it a valid one")
-    if not party.has_key:
+    if not identity.has_key:
         text = f"{name} wants a key{shown}, and none is set. "
-        text += f"Set {party.key_env}" if party.key_env else _name_a_variable(name)
-    elif party.key_env:
-        text = f"{name} does not accept the key in {party.key_env}{shown}. Set a valid one"
+        text += f"Set {identity.key_env}" if identity.key_env else _name_a_variable(name)
+    elif identity.key_env:
+        text = f"{name} does not accept the key in {identity.key_env}{shown}. Set a valid one"
     else:
         text = f"{name} does not accept the key{shown}. {_name_a_variable(name)}"
     return RefusedKeyError(name, f"{text} in the environment or in `.env`, or run `claw setup`")
@@ -348,55 +357,59 @@ def _name_a_variable(provider: str) -> str:
     return f"Name its variable as `key_env` under [providers.{provider}] and set it"
 
 
-def _no_credit(party: ProviderIdentity, shown: str) -> RefusedKeyError:
+def _no_credit(identity: ProviderIdentity, shown: str) -> RefusedKeyError:
     return RefusedKeyError(
-        party.provider,
-        f"{party.provider} says that nothing is left to pay with{shown}. Add credit to the "
-        f"account of {party.key_env or 'the key'}, or choose another model with `claw setup`",
+        identity.provider,
+        f"{identity.provider} says that nothing is left to pay with{shown}. Add credit to the "
+        f"account of {identity.key_env or 'the key'}, or choose another model with `claw setup`",
     )
 
 
-def _rate_limit(party: ProviderIdentity, shown: str, wait: float | None) -> RateLimitError:
+def _rate_limit(identity: ProviderIdentity, shown: str, wait: float | None) -> RateLimitError:
     when = f"in {wait:.0f} s" if wait else "in a while"
     return RateLimitError(
-        party.provider,
-        f"{party.provider} was asked too often{shown}. Try again {when}, "
+        identity.provider,
+        f"{identity.provider} was asked too often{shown}. Try again {when}, "
         "or name other models as `fallbacks` under [model] in the config",
         wait,
     )
 
 
-def _no_api(party: ProviderIdentity, shown: str) -> WrongAddressError:
+def _no_api(identity: ProviderIdentity, shown: str) -> WrongAddressError:
     return WrongAddressError(
-        party.provider,
-        f"There is no model API at {party.base_url}{shown}. Check {party.address_is_set_by}: "
+        identity.provider,
+        f"There is no model API at {identity.base_url}{shown}. Check {identity.address_is_set_by}: "
         "it often ends in /v1",
     )
 
 
-def _no_such_model(party: ProviderIdentity, shown: str) -> NoSuchModelError:
-    pull = f"Get it with `ollama pull {party.model}`, or c" if party.provider == "ollama" else "C"
+def _no_such_model(identity: ProviderIdentity, shown: str) -> NoSuchModelError:
+    pull = (
+        f"Get it with `ollama pull {identity.model}`, or c"
+        if identity.provider == "ollama"
+        else "C"
+    )
     return NoSuchModelError(
-        party.provider,
-        f'{party.provider} has no model "{party.model}"{shown}. '
+        identity.provider,
+        f'{identity.provider} has no model "{identity.model}"{shown}. '
         f"{pull}hange `use` under [model] in the config; `claw setup` helps to choose",
     )
 
 
 def _failing(
-    party: ProviderIdentity, status: int, shown: str, wait: float | None
+    identity: ProviderIdentity, status: int, shown: str, wait: float | None
 ) -> ProviderDownError:
     state = "is overloaded" if status == 529 else "fails"
-    text = f"{party.provider} {state}{shown}. Try again in a while{_deep(party)}"
+    text = f"{identity.provider} {state}{shown}. Try again in a while{_status_hint(identity)}"
     if wait is None:
-        return ProviderDownError(party.provider, text)
-    return BusyError(party.provider, text, wait)
+        return ProviderDownError(identity.provider, text)
+    return BusyError(identity.provider, text, wait)
 
 
-def _redirect(party: ProviderIdentity, status: int, said: ErrorReply) -> WrongAddressError:
-    where = f" to {party.quote(said.text)}" if said.text else ""
+def _redirect(identity: ProviderIdentity, status: int, said: ErrorReply) -> WrongAddressError:
+    where = f" to {identity.quote(said.text)}" if said.text else ""
     return WrongAddressError(
-        party.provider,
-        f"{party.base_url} answers with a redirect{where} ({status}), and a key is not sent after "
-        f"it. If you trust that place, set it as {party.address_is_set_by}",
+        identity.provider,
+        f"{identity.base_url} answers with a redirect{where} ({status}), and a key is not sent "
+        f"after it. If you trust that place, set it as {identity.address_is_set_by}",
     )

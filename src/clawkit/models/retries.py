@@ -33,7 +33,7 @@ TakeBack = Callable[[], bool]
 
 
 def _never() -> bool:
-    """Whoever does not say otherwise has shown what it was given."""
+    """By default, whatever was passed on counts as seen."""
     return False
 
 
@@ -114,7 +114,7 @@ async def _complete(model: Model, prompt: Prompt) -> AsyncGenerator[Event]:
             if half:
                 yield TextDelta(joined(half))
                 half = ""
-            yield _mended(event) if isinstance(event, Called) else event
+            yield _without_surrogates(event) if isinstance(event, Called) else event
     finally:
         await _close(events)
     if not finished:
@@ -129,7 +129,7 @@ def _whole(text: str) -> tuple[str, str]:
     return joined(text), ""
 
 
-def _mended(event: Called) -> Called:
+def _without_surrogates(event: Called) -> Called:
     call = event.call
     return Called(replace(call, id=joined(call.id), name=joined(call.name)))
 

@@ -139,10 +139,10 @@ class StreamedModel(ABC):
             async for event in self.events(response):
                 if error := answer.error_in(event):
                     said = read_error(error)
-                    raise from_status(self.client.party, said.status, said)
+                    raise from_status(self.client.identity, said.status, said)
                 delta = answer.take(event)
                 if answer.size > LONGEST_ARGUMENTS:
-                    raise too_many_arguments(self.client.party, LONGEST_ARGUMENTS)
+                    raise too_many_arguments(self.client.identity, LONGEST_ARGUMENTS)
                 if delta:
                     yield TextDelta(delta)
                 if answer.is_over:
@@ -152,7 +152,7 @@ class StreamedModel(ABC):
             if not answer.is_complete:
                 raise
         if not answer.is_complete:
-            raise broke_off(self.client.party)
+            raise broke_off(self.client.identity)
         await response.drain()
         for event in answer.ended(self.settings):
             yield event

@@ -39,7 +39,7 @@ REPEATED = 50_000
 _READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WRITE = b"BEGIN ISOLATION LEVEL READ COMMITTED"
 _LOCK = b"SELECT n FROM beings WHERE n = %s FOR NO KEY UPDATE"
-_CLIMBING = int.from_bytes(b"Being", "big")
+_MIGRATING = int.from_bytes(b"Being", "big")
 _PATROLLING = int.from_bytes(b"Walk", "big")
 _CONNECTIONS = 20
 _AGAIN = 0.1
@@ -180,7 +180,7 @@ class PostgresDatabase:
         parts["options"] = f"{parts.get('options') or ''} {settings}".strip()
         self._whole = make_conninfo("", **parts)
         with self._told(), self._alone() as raw:
-            self._climb(raw)
+            self._migrate(raw)
             self.letters = _letters(raw)
         self._pool: ConnectionPool[psycopg.Connection] = ConnectionPool(
             self._whole,
@@ -302,12 +302,12 @@ class PostgresDatabase:
                     raise
                 time.sleep(_AGAIN)
 
-    def _climb(self, raw: psycopg.Connection) -> None:
+    def _migrate(self, raw: psycopg.Connection) -> None:
         """Bring the tables up to date, once, whoever comes first."""
         if _version(raw, self._shown) == len(POSTGRES_STEPS):
             return
         with raw.transaction():
-            raw.execute(b"SELECT pg_advisory_xact_lock(%s)", (_CLIMBING,))
+            raw.execute(b"SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
             version = _version(raw, self._shown)
             for step in POSTGRES_STEPS[version:]:
                 raw.execute(step.encode())
@@ -440,7 +440,6 @@ def comes_back(error: psycopg.Error, raw: psycopg.Connection | None = None) -> b
 
 
 def explained(address: str, secret: str, error: psycopg.Error) -> StoreError:
-    """The error for people."""
     said = " ".join(str(error).split())
     if secret:
         said = said.replace(secret, "…")

@@ -1,4 +1,4 @@
-"""The tables in `migrations/`, and the ladder from one version of them to the next.
+"""The tables in `migrations/`, and the steps from one version of them to the next.
 
 Step 2 is `2.sql`, and `2.sqlite.sql` or `2.postgres.sql` where only one of the two needs something.
 """

@@ -204,12 +204,11 @@ class SqliteDatabase:
             connection.use = use
 
     def _waits(self, use: _Use) -> float:
-        """For how many seconds another may hold the store."""
+        """How many seconds to wait for another writer."""
         return _MOMENT if use is _Use.COUNTING else self._patience
 
     @contextmanager
     def _turn_to_write(self, patience: float) -> Generator[None]:
-        """The turn to write, in this process."""
         if not self._writing.acquire(timeout=patience):
             raise StoreError(f"{self.file}: {THING} was busy for {patience:g} s: try again")
         try:
@@ -310,17 +309,17 @@ class SqliteDatabase:
         raw.create_function("folded", 1, str.lower, deterministic=True)
         raw.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         if version < len(SQLITE_STEPS):
-            _climb(raw)
+            _migrate(raw)
 
 
 def sound_store() -> sqlite3.Connection:
     """An empty store in memory, with every table that there should be."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    _climb(connection)
+    _migrate(connection)
     return connection
 
 
-def _climb(raw: sqlite3.Connection) -> None:
+def _migrate(raw: sqlite3.Connection) -> None:
     """Bring the tables up to date, once, whoever comes first."""
     raw.execute("BEGIN IMMEDIATE")
     try:

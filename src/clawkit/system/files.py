@@ -209,6 +209,6 @@ def write_beside(path: Path, data: bytes, mode: int) -> Path:
 
 
 def _keep_owner(path: Path, status: os.stat_result) -> None:
-    """For root, who edits somebody else's file."""
+    """Gives a replaced file back to its owner, when root edits it."""
     if hasattr(os, "chown") and path.stat().st_uid != status.st_uid:
         os.chown(path, status.st_uid, status.st_gid)

@@ -1,4 +1,4 @@
-"""The mark of guarded servers: who carries it, and a shell that ends them with their guard."""
+"""Marks guarded servers in their environment, and ends them when their guard is gone."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def is_guarded(pid: int, guards: Container[int] = ()) -> bool:
     return (
         parents is None
         or any(parent in guards or _is_named_guard(parent) for parent in parents)
-        or any(map(_is_marked, {pid, *parents, *_leaders(pid)}))
+        or any(map(_is_marked, {pid, *parents, *_group_and_session(pid)}))
         or not _is_there(pid)
     )
 
@@ -94,13 +94,13 @@ def parents_of(pid: int, parent_of: Callable[[int], int | None] | None = None) -
     What has lost its parent has another one, a guard perhaps, which only a new look finds.
     """
     for _ in range(_LOOKS):
-        found = _climb(pid, parent_of or _parent)
+        found = _ancestors_once(pid, parent_of or _parent)
         if found is not None:
             return found
     return None
 
 
-def _climb(pid: int, parent_of: Callable[[int], int | None]) -> list[int] | None:
+def _ancestors_once(pid: int, parent_of: Callable[[int], int | None]) -> list[int] | None:
     found: list[int] = []
     while (parent := parent_of(pid)) and parent not in found:
         found.append(parent)
@@ -121,7 +121,7 @@ def _is_named_guard(pid: int) -> bool:
         return False
 
 
-def _leaders(pid: int) -> tuple[int, int]:
+def _group_and_session(pid: int) -> tuple[int, int]:
     """The first processes of its group and of its session."""
     stat = _stat(pid)
     return int(stat[_GROUP]), int(stat[_SESSION])

@@ -1,1 +1,1 @@
-"""Text whoever wrote it: what hides in it, the secrets and the orders to a model that it holds."""
+"""Text from anybody: hidden characters, secrets and injected orders in it; words and days."""

@@ -55,7 +55,7 @@ def _controls() -> tuple[KeywordSearch, ...]:
 
 
 def encoded(text: str) -> bytes:
-    """In UTF-8, with whatever is in it: JSON can hold halves of characters."""
+    """Encodes as UTF-8, with lone surrogates, which JSON can hold."""
     return text.encode("utf-8", "surrogatepass")
 
 

@@ -51,12 +51,12 @@ def _part(kind: str, pattern: str, is_secret: Callable[[str], bool]) -> Format:
 
 
 def _is_mixed(value: str) -> bool:
-    """Not a hash: those have letters of one case only."""
+    """Whether letters of both cases are in it: a hash has one case only."""
     return value.lower() != value != value.upper() and not value.isalpha()
 
 
 def _is_password(value: str) -> bool:
-    """Not a place where one would be filled in."""
+    """Whether it is a value and no placeholder for one."""
     return value[0] not in "${<%[*" and set(value) != {"x"}
 
 

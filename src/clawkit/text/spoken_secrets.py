@@ -372,7 +372,7 @@ def _value_after(text: str, name: re.Match[str], kind: str) -> tuple[int, int] |
         None if name[0].isascii() else _link_cjk().match(text, start),
     )
     for link in filter(None, links):
-        how = "near" if weak else _tie(text, start, link)
+        how = "near" if weak else _link_kind(text, start, link)
         if how == "colon" and kind == PASSWORD and (phrase := _phrase(text, link.end())):
             return phrase
         value = _value_at(text, link.end(), kind, whole="phrase" in name[0].lower())
@@ -441,7 +441,7 @@ def _is_weak(name: str) -> bool:
     return re.fullmatch(weak, name, re.IGNORECASE) is not None
 
 
-def _tie(text: str, start: int, link: re.Match[str]) -> str:
+def _link_kind(text: str, start: int, link: re.Match[str]) -> str:
     """How a link ties a value to the name that ends where it starts."""
     colon = link[0].rstrip()[-1:]
     if colon == "=":

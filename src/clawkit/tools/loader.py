@@ -99,7 +99,7 @@ def forget_modules(chosen: Callable[[str, Path], bool]) -> dict[str, ModuleType]
 
 
 def _place(error: BaseException) -> str:
-    """Where an error came from, if not from how the file is written."""
+    """The place in the file where an error came from; empty for syntax errors."""
     frames = extract_tb(error.__traceback__)
     if isinstance(error, SyntaxError) or not frames:
         return ""

@@ -77,7 +77,6 @@ def objects_in(part: dict[str, Any], root: dict[str, Any]) -> list[tuple[dict[st
 
 
 def properties(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The schema of each parameter."""
     found = as_object(schema.get("properties")) or {}
     return {str(name): as_object(part) or {} for name, part in found.items()}
 

@@ -228,7 +228,7 @@ class FunctionTool(SdkMcpTool):
 
 
 def _runner(handler: Any) -> Callable[[dict[str, Any], Context], Awaitable[Any]]:
-    """One way to call any handler: an object with `call`, or a coroutine function."""
+    """Makes one callable of any handler: an object with `call`, or a coroutine function."""
     call: Callable[..., Awaitable[Any]] = getattr(handler, "call", handler)
     if not callable(call):
         raise SchemaError(f"a handler needs an async `call` method, and {handler!r} has none")

@@ -106,8 +106,6 @@ class CallSemaphore:
 
 
 class Calls:
-    """The calls of one server."""
-
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._all = CallSemaphore(limits.concurrency, limits.waiting)

@@ -228,8 +228,6 @@ class TaskHandle:
 
 
 class Tasks:
-    """The tasks of one server."""
-
     def __init__(
         self, hub: Hub, store: TaskStore | None = None, lifetime_ms: int | None = LIFETIME_MS
     ) -> None:

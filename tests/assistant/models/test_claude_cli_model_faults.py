@@ -219,13 +219,13 @@ def test_an_answer_that_broke_off_may_be_resumed_but_not_begun_again() -> None:
         {"type": "assistant", "message": taken},
         *streamed("m2", " and half"),
     ]
-    hearing = CliAnswerReader(ModelSettings("claude-cli", ""))
-    events = [hearing.hear(parse_message(message)) for message in resumed]
+    answer = CliAnswerReader(ModelSettings("claude-cli", ""))
+    events = [answer.event_of(parse_message(message)) for message in resumed]
     assert [e.text for e in events if isinstance(e, TextDelta)] == ["Half", " and half"]
     anew = [*streamed("m1", "Half"), *streamed("m2", "Half")]
-    hearing = CliAnswerReader(ModelSettings("claude-cli", ""))
+    answer = CliAnswerReader(ModelSettings("claude-cli", ""))
     with pytest.raises(ProviderDownError, match="mid-answer"):
-        [hearing.hear(parse_message(message)) for message in anew]
+        [answer.event_of(parse_message(message)) for message in anew]
 
 
 @pytest.mark.process

@@ -224,19 +224,19 @@ async def test_a_quote_is_short_and_never_has_a_secret_in_it(wire: str) -> None:
 
 
 def test_a_flood_of_words_is_quoted_without_its_secret() -> None:
-    party = ProviderIdentity("vllm", "m", "http://127.0.0.1", secrets=(KEY,))
+    identity = ProviderIdentity("vllm", "m", "http://127.0.0.1", secrets=(KEY,))
     # What took the square of their length would not end within a test's time.
     for flood in ("x" * 10**6, "*" * 10**6, "<title" * 10**5, f"{KEY} " * 10**5):
         for status in (400, 404, 500):
             said = read_body(flood.encode(), "text/html")
-            assert KEY[:8] not in str(from_status(party, status, said))
+            assert KEY[:8] not in str(from_status(identity, status, said))
 
 
 def test_a_short_secret_is_hidden_without_hiding_everything_else() -> None:
-    party = ProviderIdentity("vllm", "m", "http://127.0.0.1", secrets=("none", "x"))
-    assert party.quote("x is none of these") == "x is [redacted] of these"
-    assert "none" not in repr(party)
-    assert "none" not in str(party.__rich_repr__())
+    identity = ProviderIdentity("vllm", "m", "http://127.0.0.1", secrets=("none", "x"))
+    assert identity.quote("x is none of these") == "x is [redacted] of these"
+    assert "none" not in repr(identity)
+    assert "none" not in str(identity.__rich_repr__())
 
 
 @pytest.mark.parametrize(

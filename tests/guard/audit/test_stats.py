@@ -8,7 +8,17 @@ import pytest
 
 from clawkit.guard.audit.reader import Row, Wanted, read, rows, tells, tells_anything
 from clawkit.guard.audit.record import AuditEntry, AuditRecord
-from clawkit.guard.audit.stats import ASCII, BLOCKS, Count, Hour, Ink, RuleCount, Stats, count, draw
+from clawkit.guard.audit.stats import (
+    ASCII,
+    BLOCKS,
+    ChartCharacters,
+    Count,
+    Hour,
+    RuleCount,
+    Stats,
+    count,
+    draw,
+)
 from tests.guard.audit.written_log import call, write_all
 
 HOUR = "2026-01-31T09:30:00.000Z"
@@ -155,7 +165,7 @@ def test_a_single_call_among_thousands_is_seen() -> None:
 
 @pytest.mark.parametrize("width", [20, 40, 80, 200])
 @pytest.mark.parametrize("ink", [BLOCKS, ASCII], ids=["blocks", "ascii"])
-def test_the_chart_fits_the_width(width: int, ink: Ink) -> None:
+def test_the_chart_fits_the_width(width: int, ink: ChartCharacters) -> None:
     month = [Hour(f"2026-01-{day:02}T{hour:02}", day, 1) for day in range(1, 31) for hour in (0, 9)]
     for hours in (DAY, month):
         chart = draw(hours, width, ink)

@@ -145,7 +145,7 @@ def _sweep_one(folder: Path) -> bool:
 
 
 def _sweep_bare(folder: Path) -> bool:
-    """Without a lock it may be in the making, or somebody else's; an old empty one is neither."""
+    """Removes a folder without a lock if it is empty and old: a newer one may be in the making."""
     with suppress(OSError):
         if time.time() - folder.lstat().st_mtime > _ORPHANED_AFTER:
             folder.rmdir()

@@ -34,7 +34,7 @@ def riff(data: bytes) -> tuple[str, ...]:
 
 
 def mp4(data: bytes) -> tuple[str, ...]:
-    """By the brands that the file says it is made for; QuickTime may be older than they are."""
+    """The type of an MP4 file by its brands; old QuickTime files have none."""
     if data[4:8] in _OLD_QUICKTIME and _fits(int.from_bytes(data[:4], "big"), len(data)):
         return ("video/quicktime",)
     if data[4:8] != b"ftyp":
@@ -69,7 +69,7 @@ def _brands(data: bytes) -> Iterator[bytes]:
 
 
 def ogg(data: bytes) -> tuple[str, ...]:
-    """By what the first packet says; Opus in Ogg goes by either name."""
+    """The types of an Ogg file by its first packet; Opus has two names."""
     if data[:5] != b"OggS\0" or len(data) < 28:
         return ()
     start = 27 + data[26]
@@ -92,7 +92,7 @@ def matroska(data: bytes) -> tuple[str, ...]:
 
 
 def is_tar(data: bytes) -> bool:
-    """By the checksum of its first header, which old tars have as well as new ones."""
+    """Whether it is a tar, by the checksum of its first header, which old ones have too."""
     head = data[:_BLOCK]
     field = head[148:156].strip(b" \0")
     if len(head) < _BLOCK or not field or field.strip(b"01234567"):
@@ -101,7 +101,7 @@ def is_tar(data: bytes) -> bool:
 
 
 def is_empty_tar(data: bytes) -> bool:
-    """Two blocks of zeros at least, and nothing else."""
+    """Whether it is a tar without files: two blocks of zeros at least."""
     return len(data) >= 2 * _BLOCK and len(data) % _BLOCK == 0 and not data.strip(b"\0")
 
 
@@ -135,7 +135,7 @@ def after_id3(data: bytes) -> int:
 
 
 def first_byte(data: bytes) -> int:
-    """Some encoders begin with silence that is not even a frame."""
+    """Where the first frame begins: some encoders write zeros before it."""
     head = data[:65536]
     return len(head) - len(head.lstrip(b"\0"))
 

@@ -85,7 +85,7 @@ class HelperProcess:
             self._kill()
 
     def _kill(self) -> None:
-        """It is the first of a group of its own, so all that is left of that goes with it."""
+        """Kills the process and the rest of its process group."""
         if self.process.returncode is None:
             if sys.platform == "win32":
                 self.process.kill()

@@ -84,9 +84,9 @@ def decode_base64(encoded: Base64Data, limit: int = MAX_ITEM) -> bytes:
     try:
         data = binascii.a2b_base64(compact, strict_mode=True)
     except ValueError as error:
-        raise Base64Error(f"is not base64: {_fault(compact) or error}") from None
+        raise Base64Error(f"is not base64: {_decode_problem(compact) or error}") from None
     if len(compact) != (len(data) + 2) // 3 * 4:
-        raise Base64Error(f"is not base64: {_fault(compact)}")
+        raise Base64Error(f"is not base64: {_decode_problem(compact)}")
     # The bits that padding leaves over must be zero, or two texts would mean the same bytes.
     rest = len(data) % 3
     if rest and binascii.b2a_base64(data[-rest:], newline=False).decode() != compact[-4:]:
@@ -94,7 +94,7 @@ def decode_base64(encoded: Base64Data, limit: int = MAX_ITEM) -> bytes:
     return data
 
 
-def _fault(text: str) -> str:
+def _decode_problem(text: str) -> str:
     """What is wrong with a text that cannot be decoded, and where."""
     body = text.rstrip("=")
     stray = _STRAY.search(body)

@@ -116,7 +116,7 @@ def _walk(root: Path, parts: tuple[str, ...]) -> int:
 
 
 def _open_and_compare(real: Path) -> int:
-    """Where directories cannot be opened: the name must still lead to what was opened."""
+    """Opens a file where directories cannot be opened; its name must still lead to it."""
     fd = os.open(real, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     if os.path.realpath(real) != str(real) or not os.path.samestat(os.fstat(fd), real.stat()):
         os.close(fd)
@@ -201,7 +201,7 @@ def _block(item: Outgoing) -> dict[str, Any]:
 
 
 def _files_in(outbox: Path) -> Iterator[str]:
-    """All that is no directory, links too: they are refused or not when they are opened."""
+    """All files below a folder, with links: opening one decides whether it may be sent."""
     for directory, directories, files in os.walk(outbox):
         directories.sort()
         links = [name for name in directories if (Path(directory) / name).is_symlink()]

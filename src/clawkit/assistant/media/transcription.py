@@ -97,7 +97,7 @@ async def _run(command: list[str], place: Path) -> tuple[int, str, str]:
 
 
 async def _read(stream: asyncio.StreamReader | None) -> str:
-    """All that comes; what is too much is read and dropped, so that the writer can go on."""
+    """Reads all output and keeps a limited part: a writer that is not read would hang."""
     assert stream is not None
     kept = bytearray()
     while data := await stream.read(65536):

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from clawkit.assistant.memory.backend import RecalledMemory, TurnMessage
-from clawkit.assistant.offline.frames import frames_for
+from clawkit.assistant.offline.phrases import phrases_for
 from clawkit.assistant.offline.statements import is_everything, is_taken_back
 from clawkit.errors import ClawError, QuotaError
 from clawkit.memory.being_store import BeingStore
@@ -73,12 +73,12 @@ class LocalMemory:
         if not nodes or is_everything(named):
             return ""
         if len(nodes) > _MOST_FORGOTTEN:
-            return frames_for(said).too_many.format(count=len(nodes))
+            return phrases_for(said).too_many.format(count=len(nodes))
         self._memory.retract([node.id for node in nodes], Caller(), "forgotten on request")
         listed = "; ".join(f"“{shown(node.scene.action, 200)}”" for node in nodes)
-        frames = frames_for(said)
-        undo = frames.undo.format(n=self._memory.ledger(1)[0].n)
-        return frames.forgotten.format(told=listed, undo=undo)
+        phrases = phrases_for(said)
+        undo = phrases.undo.format(n=self._memory.ledger(1)[0].n)
+        return phrases.forgotten.format(told=listed, undo=undo)
 
     def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:
         found = self._memory.history(query, date_from or None, date_to or None, limit)

@@ -47,9 +47,9 @@ class RemoteMemory:
         return ""
 
     def forget(self, named: str, said: str) -> str:  # noqa: ARG002 - it is not looked for
-        from clawkit.assistant.offline.frames import frames_for
+        from clawkit.assistant.offline.phrases import phrases_for
 
-        return frames_for(said).elsewhere
+        return phrases_for(said).elsewhere
 
     def history(self, query: str, date_from: str, date_to: str, limit: int) -> str:
         given = {"query": query, "date_from": date_from, "date_to": date_to}

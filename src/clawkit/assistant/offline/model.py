@@ -21,7 +21,13 @@ from clawkit.assistant.chat_commands import mistyped_command
 from clawkit.assistant.media.containers import dimensions
 from clawkit.assistant.media.prompt_parts import Attached, Received, receive
 from clawkit.assistant.offline.calculator import compute, tell_date
-from clawkit.assistant.offline.frames import ENGLISH, Frames, every_frames, frames_for, frames_in
+from clawkit.assistant.offline.phrases import (
+    ENGLISH,
+    Phrases,
+    every_language,
+    phrases_for,
+    phrases_in,
+)
 from clawkit.assistant.offline.statements import (
     Sentence,
     Statement,
@@ -90,7 +96,7 @@ class Conversation(Struct, frozen=True):
     """Whether nothing is remembered beyond it."""
     forgotten: str
     """What memory forgot at the last message."""
-    frames: Frames
+    phrases: Phrases
 
 
 class Offline:
@@ -136,14 +142,14 @@ def answer_to(prompt: Prompt) -> str:
             ),
             "",
         ),
-        frames=frames_for(
+        phrases=phrases_for(
             last.text,
             "\n".join(message.text for message in messages),
             "\n".join(one.text for one in heard if one.own),
         ),
     )
     answer = " ".join(filter(None, _parts(conversation)))
-    introduction = conversation.frames.introduction
+    introduction = conversation.phrases.introduction
     if conversation.is_first and introduction.strip("()") not in answer:
         answer = f"{answer}\n\n{introduction}"
     return answer
@@ -163,7 +169,7 @@ def _recalled(system: str) -> Iterator[Statement]:
 
 
 def _remembered(line: str, *, own: bool) -> Statement:
-    """One memory by itself: its days, whose it is, and its words."""
+    """A line of recalled memory as a statement: days, speaker and words."""
     days, speaker, text = "", "", line
     if match := _DATED.match(line):
         days, speaker, text = match.groups(default="")
@@ -183,11 +189,11 @@ def _parts(conversation: Conversation) -> Iterator[str]:
     last = conversation.last
     yield _received(last)
     whole = last.text.strip()
-    frames = conversation.frames
-    if small := _small_talk(whole, frames):
+    phrases = conversation.phrases
+    if small := _small_talk(whole, phrases):
         yield small
     elif not whole:
-        yield "" if last.files or last.images else frames.able
+        yield "" if last.files or last.images else phrases.able
     elif answered := mistyped_command(last.text) or compute(whole):
         yield answered
     elif _SUMMARIZE.search(whole) and (extracted := _extract(conversation)):
@@ -196,17 +202,17 @@ def _parts(conversation: Conversation) -> Iterator[str]:
         yield from _to_sentences(whole, conversation)
 
 
-def _small_talk(text: str, frames: Frames) -> str:
+def _small_talk(text: str, phrases: Phrases) -> str:
     """The answer to thanks, a greeting and the like, in the language that they are in."""
-    every = every_frames(frames)
+    every = every_language(phrases)
     bare = text.strip("¡¿ !.?,").lower()
     if is_thanks(text):
-        return next((one for one in every if re.search(one.on_thanks, bare)), frames).welcome
+        return next((one for one in every if re.search(one.on_thanks, bare)), phrases).welcome
     return next(filter(None, (one.small_talk(bare) for one in every)), "")
 
 
 def _is_small_talk(text: str) -> bool:
-    return bool(_small_talk(text, frames_in(ENGLISH)))
+    return bool(_small_talk(text, phrases_in(ENGLISH)))
 
 
 def _without_small_talk(text: str) -> str:
@@ -219,7 +225,7 @@ def _to_sentences(text: str, conversation: Conversation) -> Iterator[str]:
     # What an answer repeats may be read by others, and memory takes it out as well.
     shown = remove_secrets(text)[0]
     repeated = said if shown == text else _read(shown)
-    yield _acknowledged([one for one in repeated if one.kind == "state"], conversation.frames)
+    yield _acknowledged([one for one in repeated if one.kind == "state"], conversation.phrases)
     for one in said:
         if one.kind == "forget":
             yield conversation.forgotten or _forgotten(one.text, conversation)
@@ -227,34 +233,34 @@ def _to_sentences(text: str, conversation: Conversation) -> Iterator[str]:
     known = statements((*conversation.heard, Statement(text, text))) if asked else []
     yield from dict.fromkeys(_answer(one, known, conversation) for one in asked)
     if any(one.kind == "request" for one in said) and not conversation.last.files:
-        yield conversation.frames.needs_a_model
+        yield conversation.phrases.needs_a_model
     if not said:
-        yield _small_talk(sentences(text)[0], conversation.frames)
+        yield _small_talk(sentences(text)[0], conversation.phrases)
 
 
 def _read(text: str) -> list[Sentence]:
     return [one for one in read_all(text) if not _is_small_talk(one.said)]
 
 
-def _acknowledged(stated: Sequence[Sentence], frames: Frames) -> str:
+def _acknowledged(stated: Sequence[Sentence], phrases: Phrases) -> str:
     if not stated:
         return ""
-    got = list(dict.fromkeys(inline(one, frames) for one in stated))
+    got = list(dict.fromkeys(inline(one, phrases) for one in stated))
     more = len(got) - _MOST_ACKNOWLEDGED
-    rest = frames.more.format(count=more) if more > 0 else ""
-    return f"{frames.got.format(told='; '.join(got[:_MOST_ACKNOWLEDGED]))}{rest}."
+    rest = phrases.more.format(count=more) if more > 0 else ""
+    return f"{phrases.got.format(told='; '.join(got[:_MOST_ACKNOWLEDGED]))}{rest}."
 
 
 def _forgotten(named: str, conversation: Conversation) -> str:
-    known, frames = statements(conversation.heard), conversation.frames
-    gone = [inline(one, frames) for one in known if is_taken_back(one.text, named)]
+    known, phrases = statements(conversation.heard), conversation.phrases
+    gone = [inline(one, phrases) for one in known if is_taken_back(one.text, named)]
     if gone:
-        unused = frames.unused.format(told="; ".join(gone[-_MOST_ACKNOWLEDGED:]))
-        where = frames.still_kept.format(how=frames.retract)
-        return f"{unused} {frames.said_here if conversation.is_all else where}"
-    closest = _closest(nearest(named, known, _MOST_CLOSE), frames)
-    how = "" if conversation.is_all else f" {frames.retract}"
-    return f"{frames.nothing_to_forget}{f' {closest}{how}' if closest else ''}"
+        unused = phrases.unused.format(told="; ".join(gone[-_MOST_ACKNOWLEDGED:]))
+        where = phrases.still_kept.format(how=phrases.retract)
+        return f"{unused} {phrases.said_here if conversation.is_all else where}"
+    closest = _closest(nearest(named, known, _MOST_CLOSE), phrases)
+    how = "" if conversation.is_all else f" {phrases.retract}"
+    return f"{phrases.nothing_to_forget}{f' {closest}{how}' if closest else ''}"
 
 
 def _answer(question: str, known: Sequence[Statement], conversation: Conversation) -> str:
@@ -264,22 +270,22 @@ def _answer(question: str, known: Sequence[Statement], conversation: Conversatio
     if _asks_for_everything(question):
         return _everything(known, conversation)
     return (
-        _quoted(last.files, question, conversation.frames)
-        or _told(question, known, conversation.frames)
-        or _quoted(conversation.attached_before, question, conversation.frames)
+        _quoted(last.files, question, conversation.phrases)
+        or _told(question, known, conversation.phrases)
+        or _quoted(conversation.attached_before, question, conversation.phrases)
         or _not_in(last)
-        or _of_days(question, known, conversation.frames)
-        or _nothing_of_day(question, conversation.frames)
+        or _of_days(question, known, conversation.phrases)
+        or _nothing_of_day(question, conversation.phrases)
         or (
             ""
             if last.images
-            else _closest(nearest(question, known, _MOST_CLOSE), conversation.frames)
+            else _closest(nearest(question, known, _MOST_CLOSE), conversation.phrases)
         )
         or _not_found(conversation)
     )
 
 
-def _of_days(question: str, known: Sequence[Statement], frames: Frames) -> str:
+def _of_days(question: str, known: Sequence[Statement], phrases: Phrases) -> str:
     """What was said of the days that a question names; what has no day was said just now.
 
     Where it asks for more than the days, only what is nearest to it.
@@ -293,17 +299,17 @@ def _of_days(question: str, known: Sequence[Statement], frames: Frames) -> str:
     is_short = all((last - first).days < _MOST_DAYS for first, last in asked.days)
     says_more = len(told_beside_days(question, now)) > 1 or not is_short
     if says_more and not asked.asks_for_days:
-        return _closest(nearest(question, found, _MOST_CLOSE), frames)
-    lines = (f"- {told(one, frames, dated=True)}" for one in found)
-    return "\n".join((frames.from_then, *lines)) if found else ""
+        return _closest(nearest(question, found, _MOST_CLOSE), phrases)
+    lines = (f"- {told(one, phrases, dated=True)}" for one in found)
+    return "\n".join((phrases.from_then, *lines)) if found else ""
 
 
-def _nothing_of_day(question: str, frames: Frames) -> str:
+def _nothing_of_day(question: str, phrases: Phrases) -> str:
     """What to say to a question for nothing but a day of which nothing is known."""
     asked = _parsed(question, time.time())
     if not asked.asks_for_one_day:
         return ""
-    return frames.nothing_of_day.format(days=", ".join(str(first) for first, _ in asked.days))
+    return phrases.nothing_of_day.format(days=", ".join(str(first) for first, _ in asked.days))
 
 
 def _parsed(question: str, now: float) -> RecallQuestion:
@@ -314,19 +320,19 @@ def _parsed(question: str, now: float) -> RecallQuestion:
     return parse_question(question, now, "", nobody)
 
 
-def _closest(found: Sequence[Statement], frames: Frames) -> str:
-    shown = "; ".join(_aside(one, frames) for one in found)
-    return frames.closest.format(told=shown.rstrip(".")) if shown else ""
+def _closest(found: Sequence[Statement], phrases: Phrases) -> str:
+    shown = "; ".join(_aside(one, phrases) for one in found)
+    return phrases.closest.format(told=shown.rstrip(".")) if shown else ""
 
 
-def _aside(one: Statement, frames: Frames) -> str:
+def _aside(one: Statement, phrases: Phrases) -> str:
     if one.own:
-        return inline(one, frames)
+        return inline(one, phrases)
     quote = f"“{one.said.rstrip('.')}”"
-    return frames.aside_on.format(quote=quote, day=one.when) if one.when else quote
+    return phrases.aside_on.format(quote=quote, day=one.when) if one.when else quote
 
 
-def _told(question: str, known: Sequence[Statement], frames: Frames) -> str:
+def _told(question: str, known: Sequence[Statement], phrases: Phrases) -> str:
     """The newest that answers or says what became of it, and what was said before and since."""
     found = find(question, known)
     if not found:
@@ -340,31 +346,31 @@ def _told(question: str, known: Sequence[Statement], frames: Frames) -> str:
     # What is on the matter of what was said first need not be on that of what came of it.
     after = later(question, lead, order[newest::-1])
     asides = [
-        f" ({frame.format(quotes='; '.join(_dated(one, frames) for one in some[:_MOST_ASIDE]))})"
-        for frame, some in ((frames.later, after), (frames.earlier, before))
+        f" ({phrase.format(quotes='; '.join(_dated(one, phrases) for one in some[:_MOST_ASIDE]))})"
+        for phrase, some in ((phrases.later, after), (phrases.earlier, before))
         if some
     ]
-    return f"{told(lead, frames, dated=bool(asides))}{''.join(asides)}"
+    return f"{told(lead, phrases, dated=bool(asides))}{''.join(asides)}"
 
 
-def _dated(one: Statement, frames: Frames) -> str:
+def _dated(one: Statement, phrases: Phrases) -> str:
     quote = f"“{one.said}”"
-    return frames.on.format(quote=quote, day=one.when) if one.when else quote
+    return phrases.on.format(quote=quote, day=one.when) if one.when else quote
 
 
 def _asks_for_everything(question: str) -> bool:
     bare = question.strip(" ¿?!.").lower()
-    return any(re.fullmatch(one.on_everything, bare) for one in every_frames(frames_in(ENGLISH)))
+    return any(re.fullmatch(one.on_everything, bare) for one in every_language(phrases_in(ENGLISH)))
 
 
 def _everything(known: Sequence[Statement], conversation: Conversation) -> str:
-    frames = conversation.frames
+    phrases = conversation.phrases
     if not known:
-        return f"{frames.nothing_yet} {_elsewhere(conversation)}"
-    lines = [f"- {told(one, frames)}" for one in known[-_MOST_LISTED:]]
+        return f"{phrases.nothing_yet} {_elsewhere(conversation)}"
+    lines = [f"- {told(one, phrases)}" for one in known[-_MOST_LISTED:]]
     more = len(known) - len(lines)
-    rest = [f"- {frames.known_more.format(count=more)}"] if more else []
-    return "\n".join((frames.known, *lines, *rest))
+    rest = [f"- {phrases.known_more.format(count=more)}"] if more else []
+    return "\n".join((phrases.known, *lines, *rest))
 
 
 def _received(last: Received) -> str:
@@ -375,12 +381,12 @@ def _received(last: Received) -> str:
     return text
 
 
-def _quoted(files: Sequence[Attached], question: str, frames: Frames) -> str:
-    return next(filter(None, (quoted(file, question, frames) for file in files)), "")
+def _quoted(files: Sequence[Attached], question: str, phrases: Phrases) -> str:
+    return next(filter(None, (quoted(file, question, phrases) for file in files)), "")
 
 
 def _extract(conversation: Conversation) -> str:
-    """Of what came with the message, or else of the last text that came before it."""
+    """An extract of the files of this message, else of the last file before it."""
     if conversation.last.files:
         texts = [file for file in conversation.last.files if file.text]
     else:
@@ -399,18 +405,18 @@ def _not_in(last: Received) -> str:
 def _not_found(conversation: Conversation) -> str:
     if conversation.last.images:
         return ""
-    frames = conversation.frames
-    hint = "" if conversation.is_first else f" {frames.connects}"
-    return f"{frames.not_found} {_elsewhere(conversation)}{hint}"
+    phrases = conversation.phrases
+    hint = "" if conversation.is_first else f" {phrases.connects}"
+    return f"{phrases.not_found} {_elsewhere(conversation)}{hint}"
 
 
 def _elsewhere(conversation: Conversation) -> str:
-    """Where there may be more."""
-    frames = conversation.frames
-    return frames.only_this if conversation.is_all else frames.lists
+    """The sentence that says where else to look."""
+    phrases = conversation.phrases
+    return phrases.only_this if conversation.is_all else phrases.lists
 
 
-def quoted(attached: Attached, question: str, frames: Frames) -> str:
+def quoted(attached: Attached, question: str, phrases: Phrases) -> str:
     """The sentence of a text that has the words of a question, quoted; or nothing."""
     words = [set(word) for word in content(question)]
     best, most = "", 0
@@ -423,7 +429,7 @@ def quoted(attached: Attached, question: str, frames: Frames) -> str:
     if most * 3 < len(words) * 2:
         return ""
     quote = best if len(best) <= _LONGEST_QUOTE else f"{best[:_LONGEST_QUOTE].rstrip()} …"
-    return frames.says.format(name=attached.name, quote=f"“{quote}”") if quote else ""
+    return phrases.says.format(name=attached.name, quote=f"“{quote}”") if quote else ""
 
 
 def extract(attached: Attached) -> str:

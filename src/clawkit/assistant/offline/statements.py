@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clawkit.assistant.offline.frames import ENGLISH, Frames, is_english
+from clawkit.assistant.offline.phrases import ENGLISH, Phrases, is_english
 from clawkit.text.cues import says_change
 from clawkit.text.remarks import to_forget, told_beside_orders
 from clawkit.text.tables import word_lists
@@ -463,9 +463,9 @@ def _swapped(match: re.Match[str]) -> str:
     return swapped.capitalize() if begins or (word[0].isupper() and word[0] != "I") else swapped
 
 
-def inline(one: Statement | Sentence, frames: Frames) -> str:
+def inline(one: Statement | Sentence, phrases: Phrases) -> str:
     """A statement inside a sentence: turned to the reader, else quoted."""
-    turned = to_reader(one.text) if frames.language == ENGLISH else None
+    turned = to_reader(one.text) if phrases.language == ENGLISH else None
     if turned is None:
         return f"“{_cut(one.said.rstrip('.'))}”"
     first, space, rest = turned.partition(" ")
@@ -474,21 +474,21 @@ def inline(one: Statement | Sentence, frames: Frames) -> str:
     )
 
 
-def told(one: Statement, frames: Frames, *, dated: bool = False) -> str:
+def told(one: Statement, phrases: Phrases, *, dated: bool = False) -> str:
     """A statement as a sentence; what is not the person's own, or no English, is quoted.
 
     So is what has to be `dated`, where its day is known.
     """
-    is_turned = one.own and frames.language == ENGLISH and not (dated and one.when)
+    is_turned = one.own and phrases.language == ENGLISH and not (dated and one.when)
     if is_turned and (turned := to_reader(one.text)):
         return f"{turned[:1].upper()}{turned[1:]}."
     if one.own:
-        frame = frames.said_on if one.when else frames.said
+        phrase = phrases.said_on if one.when else phrases.said
     elif one.speaker:
-        frame = frames.said_by_on if one.when else frames.said_by
+        phrase = phrases.said_by_on if one.when else phrases.said_by
     else:
-        frame = frames.noted_on if one.when else frames.noted
-    return frame.format(name=one.speaker, day=one.when, quote=f"“{one.said}”")
+        phrase = phrases.noted_on if one.when else phrases.noted
+    return phrase.format(name=one.speaker, day=one.when, quote=f"“{one.said}”")
 
 
 def _cut(text: str, longest: int = 200) -> str:

@@ -94,7 +94,7 @@ def _migration(number: int) -> str:
 
 
 def _statements(script: str) -> list[str]:
-    """One by one: `executescript` would end the transaction first."""
+    """Splits a script into statements: `executescript` would end the transaction."""
     statements, statement = list[str](), ""
     for part in script.split(";"):
         statement += f"{part};"

@@ -92,7 +92,7 @@ def encode(message: Message) -> EncodedMessage:
     except UnicodeEncodeError:
         # Half of a surrogate pair is no character: nothing can carry it to a model either.
         plain = msgspec.to_builtins(message, builtin_types=(bytes,))
-        return _encode(msgspec.convert(_mended(plain), Message))
+        return _encode(msgspec.convert(_without_surrogates(plain), Message))
 
 
 def _encode(message: Message) -> EncodedMessage:
@@ -162,16 +162,16 @@ def _texts(message: Message) -> list[str]:
     return found
 
 
-def _mended(value: Any) -> Any:
+def _without_surrogates(value: Any) -> Any:
     """The same with lone surrogates replaced, and pairs of them made one character."""
     match value:
         case str():
             return joined(value)
         case dict():
             pairs = cast("dict[str, Any]", value).items()
-            return {_mended(key): _mended(item) for key, item in pairs}
+            return {_without_surrogates(key): _without_surrogates(item) for key, item in pairs}
         case list() | tuple():
-            return [_mended(item) for item in cast("list[Any]", value)]
+            return [_without_surrogates(item) for item in cast("list[Any]", value)]
         case _:
             return value
 

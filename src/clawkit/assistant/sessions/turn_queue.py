@@ -100,7 +100,7 @@ def take(
 
 
 def look(database: SessionDatabase, ticket: TurnTicket) -> QueuePosition:
-    """Where a ticket stands now that those of dead processes are cleared away."""
+    """A ticket's position in the queue, after those of dead processes are removed."""
     owner = owner_here(database.file)
     directory = directory_for(database.file)
     names = database.read(lambda found: {name for _, name in _open_until(found, ticket)})

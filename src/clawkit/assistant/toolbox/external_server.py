@@ -83,7 +83,7 @@ class ExternalServer:
         return []
 
     def _know_secrets(self) -> None:
-        """Nobody waits for a slow start, so what is redacted cannot depend on how far it got."""
+        """Registers the server's secrets for redaction before it has started."""
         server = self._server
         for value in (server.url, *server.env.values(), *server.headers.values()):
             # What is wrong in the config is told when the server is started with it.

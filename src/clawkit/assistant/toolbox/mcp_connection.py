@@ -572,7 +572,7 @@ class ToolFilter:
         answer.result["tools"] = kept
 
     def sound(self, tools: list[types.Tool]) -> list[types.Tool]:
-        """Those whose schema is one; takes a while."""
+        """The tools with a valid JSON Schema; the check takes a while."""
         return [tool for tool in tools if self._has_schema(tool)]
 
     def _is_tool(self, tool: Any, result: dict[str, Any]) -> bool:

@@ -51,7 +51,6 @@ class ServerWording(Struct, frozen=True):
 
 
 def wording_in_config(name: str) -> ServerWording:
-    """For a server of the config."""
     return ServerWording(
         f"mcp.servers.{name}: ",
         f"`timeout` under [mcp.servers.{name}] is how long it may take",

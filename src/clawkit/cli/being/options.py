@@ -126,7 +126,7 @@ def make_vectors(store: BeingStore, being: Being) -> int:
 
 
 def make_few_vectors(store: BeingStore, being: Being) -> None:
-    """Before a search: the vectors that a few memories lack, so that all are found by meaning."""
+    """Makes the missing vectors before a search, if only a few memories lack them."""
     from clawkit.memory.statistics import lacks_few_vectors
 
     if store.embedder is not None and lacks_few_vectors(store.database, being, store.embedder.name):

@@ -108,7 +108,6 @@ def token_lines(being: Being, token: Token) -> Iterator[str]:
 
 
 def being_lines(told: dict[str, Any], now: float) -> Iterator[str]:
-    """How one Being stands."""
     yield visible(told["name"])
     good = [token for token in told["tokens"] if _token_state(token, now).startswith(("go", "un"))]
     vectors = (f"{number:,} by {model}" for model, number in told["vectors"].items())

@@ -23,6 +23,7 @@ from clawkit.cli.commands import (
     CommandFailure,
     print_ascii_json,
     print_lines,
+    say,
     with_options,
 )
 from clawkit.cli.tables import print_table, table_lines, terminal_width
@@ -321,7 +322,7 @@ def _tell(tool: str) -> Any:
     def tell(text: str) -> None:
         nonlocal last
         if text != last:
-            print(f"{tool}: {visible(text)}", file=sys.stderr, flush=True)
+            say(f"{tool}: {visible(text)}")
         last = text
 
     return tell
@@ -379,7 +380,7 @@ def _failure(tool: str, problem: str, named: str = "") -> CommandFailure:
 
 
 def _print_text(text: str) -> None:
-    """For eyes without what commands a terminal; for programs as it is."""
+    """Prints a result: without control characters on a terminal, unchanged otherwise."""
     if sys.stdout.isatty():
         from clawkit.cli.reply_screen import harmless
 
@@ -484,12 +485,12 @@ async def ask(question: InputRequest) -> dict[str, Any]:
 
 def _answer(question: dict[str, Any]) -> dict[str, Any]:
     first, *more = str(question.get("message", "")).splitlines() or [""]
-    _say("\n".join((f"? {visible(first)}", *(f"  {visible(line)}" for line in more))))
+    say("\n".join((f"? {visible(first)}", *(f"  {visible(line)}" for line in more))))
     schema = as_object(question.get("requestedSchema")) or {}
     fields = parameters_of(schema)
     try:
         if "url" in question:
-            _say(f"  {visible(str(question['url']))}")
+            say(f"  {visible(str(question['url']))}")
         if not fields:
             agreed = _until_typed(
                 "  Go on? [yes/no] [no]: ", "answer", {"type": "boolean"}, {}, False
@@ -522,11 +523,7 @@ def _until_typed(
         try:
             return typed(name, text, part, root)
         except ArgumentError as error:
-            _say(f"  {visible(str(error))}")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+            say(f"  {visible(str(error))}")
 
 
 def _read(prompt: str) -> str:

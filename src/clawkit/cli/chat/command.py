@@ -20,7 +20,7 @@ from clawkit.assistant.callbacks import AssistantReply, MessageContext, combine
 from clawkit.assistant.chat_commands import Name, parse_command
 from clawkit.assistant.config import Config, read_config
 from clawkit.assistant.media.inbound import attachment_from_file, attachments_from_files
-from clawkit.assistant.prompt import said
+from clawkit.assistant.prompt import typed_text
 from clawkit.assistant.redaction import redact
 from clawkit.assistant.sessions.records import Saved
 from clawkit.assistant.sessions.store import SessionStore
@@ -33,7 +33,7 @@ from clawkit.cli.status.assistant import check_model
 from clawkit.errors import ClawError, MediaError, SettingsError
 
 if TYPE_CHECKING:
-    from clawkit.cli.chat.input import Typed
+    from clawkit.cli.chat.input import TypedInput
 
 
 def chat(
@@ -110,10 +110,10 @@ def converse(config: Config, session: str, model: str) -> int:
         return _Conversation(config, session, model, runner).run()
 
 
-def _typed(config: Config) -> Typed:
-    from clawkit.cli.chat.input import Typed
+def _typed(config: Config) -> TypedInput:
+    from clawkit.cli.chat.input import TypedInput
 
-    return Typed(config.places.data / HISTORY, COMMANDS)
+    return TypedInput(config.places.data / HISTORY, COMMANDS)
 
 
 class _Conversation:
@@ -260,7 +260,7 @@ class _Conversation:
         self._print(reply, screen)
 
     def _tell_attached(self) -> None:
-        """After a message that was not answered: what would have gone with it still waits."""
+        """Says which attachments still wait after a message that was not answered."""
         names = ", ".join(file.name for file in (*self._images, *self._files))
         text = f"still attached to what you say next: {names}"
         if names and self._terminal:
@@ -287,8 +287,8 @@ def _tell(text: str) -> None:
 
 def _tell_last(exchange: list[Saved]) -> None:
     """The last exchange, so that one knows where one was."""
-    asked = next((said(one.message) for one in exchange if one.message.role == "user"), "")
-    answered = [said(one.message) for one in exchange if one.message.role == "assistant"]
+    asked = next((typed_text(one.message) for one in exchange if one.message.role == "user"), "")
+    answered = [typed_text(one.message) for one in exchange if one.message.role == "assistant"]
     _tell("")
     for mark, text in (("> ", asked), ("", next(reversed(answered), ""))):
         if text.strip():

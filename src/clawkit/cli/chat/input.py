@@ -1,4 +1,4 @@
-"""Typed input of `claw chat`: line editing, history and completion, by prompt_toolkit."""
+"""TypedInput input of `claw chat`: line editing, history and completion, by prompt_toolkit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REMEMBERED = 1000
 _LONGEST_KEPT = 20_000
 
 
-class Typed:
+class TypedInput:
     """Messages from a terminal. What is pasted is one message, whatever lines it has."""
 
     def __init__(self, history: Path, commands: Sequence[str]) -> None:

@@ -125,7 +125,7 @@ def _values(parameter: ParameterSpec, word: str) -> _Completions:
 
 
 def _with_help(answer: _Completions) -> Iterator[str]:
-    """For shells that show what a word means."""
+    """The lines for shells that show a word with its help."""
     yield answer.kind
     for word in answer.words:
         yield f"{word.text}\t{word.help}"
@@ -161,7 +161,7 @@ def _split(line: str) -> tuple[list[str], bool]:
 
 
 def known_values(kind: str) -> list[str]:
-    """All there are of a kind, each once; none of a kind that only the person knows."""
+    """All known values of a kind, each once; none of a kind that cannot be looked up."""
     find = _FINDERS.get(kind)
     return list(dict.fromkeys(find())) if find is not None else []
 

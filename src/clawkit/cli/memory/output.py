@@ -287,7 +287,7 @@ def plan_lines(plan: ErasurePlan) -> Iterator[str]:
     if plan.is_empty:
         yield f"Nothing is remembered about {visible(plan.person.name)}."
     yield f"Looked for {', '.join(visible(form) for form in plan.person.forms)}."
-    seen = _Seen()
+    seen = _ShownSentences()
     yield from _part("memories", [*_memories_that_go(plan, seen), *_memories_that_stay(plan, seen)])
     again: list[str] = []
     for table, title in _TITLES.items():
@@ -310,12 +310,12 @@ def history_line(words: MemoryHistory, entry: LedgerEntry, wide: int) -> str:
 
 
 def name_of_memory(plan: ErasurePlan, being: Being) -> Iterator[str]:
-    """What is said where the memory itself has the name."""
+    """A note if the memory itself is named after the person."""
     if PersonMatcher(plan.person.forms).mentions(being.name):
         yield f"The memory itself is called {visible(being.name)}: that name stays."
 
 
-class _Seen:
+class _ShownSentences:
     """The sentences and clauses that were shown, so that none is shown again."""
 
     def __init__(self) -> None:
@@ -346,14 +346,14 @@ def _key(said: str) -> str:
     return said.strip(" ;.!?…").casefold()
 
 
-def _memories_that_go(plan: ErasurePlan, seen: _Seen) -> Iterator[str]:
+def _memories_that_go(plan: ErasurePlan, seen: _ShownSentences) -> Iterator[str]:
     for node in plan.gone:
         seen.add(node.scene.action)
         shared = ", with what it says of others" if node.seq in plan.of_others else ""
         yield f"{_memory(node)}  goes{shared}"
 
 
-def _memories_that_stay(plan: ErasurePlan, seen: _Seen) -> Iterator[str]:
+def _memories_that_stay(plan: ErasurePlan, seen: _ShownSentences) -> Iterator[str]:
     for old, new in plan.edited:
         if old.text != new.text:
             seen.add(old.scene.action)
@@ -404,7 +404,7 @@ def _memory(node: Node) -> str:
     return f"{node.id[:_SHORT]}  {_line(node.text)}{ended}"
 
 
-def _row(row: RowPlan, seen: _Seen) -> str:
+def _row(row: RowPlan, seen: _ShownSentences) -> str:
     """What becomes of a row; empty where that was shown already."""
     before = text_of(row.table, row.before)
     if row.table == "tokens":
@@ -424,7 +424,7 @@ def _line(text: str) -> str:
 
 
 def plan_json(plan: ErasurePlan) -> dict[str, Any]:
-    """All of it, as a person can read it and a program too."""
+    """The whole plan as JSON."""
     person = plan.person
     return {
         "person": person.name,
@@ -461,7 +461,6 @@ def _row_json(row: RowPlan) -> dict[str, Any]:
 
 
 def receipt_lines(receipt: Receipt) -> Iterator[str]:
-    """A receipt in words."""
     if not receipt.erased and not receipt.edited:
         yield "There was nothing to erase."
     if receipt.erased:

@@ -15,9 +15,10 @@ from typing import Any
 import msgspec
 import typer
 
+from clawkit.cli.commands import say
 from clawkit.cli.install import InstallOptions, run_install
 from clawkit.cli.setup.config_edit import share_memory
-from clawkit.cli.setup.questions import agreed, say, some_of
+from clawkit.cli.setup.questions import agreed, some_of
 from clawkit.cli.tables import at_home
 from clawkit.cli.wrap import wrap
 from clawkit.errors import SettingsError
@@ -38,7 +39,7 @@ EVERY = "all"
 CommandCall = Callable[[], int | None]
 
 
-class Wishes(msgspec.Struct, frozen=True):
+class ClientWishes(msgspec.Struct, frozen=True):
     """Clients that get the assistant, whether they share a memory, servers that get the guard."""
 
     install: tuple[str, ...] = ()
@@ -64,7 +65,7 @@ def _is_unguarded(entry: ServerEntry) -> bool:
     return not (is_guarded(argv) and is_this_installation(argv)) and not is_our_own(argv)
 
 
-def check(wishes: Wishes) -> None:
+def check(wishes: ClientWishes) -> None:
     """Raises for a name that nobody has, before anything is written."""
     for name in wishes.install:
         if name != EVERY:
@@ -76,7 +77,7 @@ def check(wishes: Wishes) -> None:
             raise SettingsError(f"--guard {name}: no server of that name is unguarded; {there_are}")
 
 
-def ask_wishes(given: Wishes, *, shared: bool) -> Wishes:
+def ask_wishes(given: ClientWishes, *, shared: bool) -> ClientWishes:
     """Asks about what is there and was not said by options."""
     there = clients_here()
     chosen = given.install or _ask_clients([one for one in there if one.state == "not installed"])
@@ -84,7 +85,7 @@ def ask_wishes(given: Wishes, *, shared: bool) -> Wishes:
     if not (share or shared) and (chosen or any(one.state == "installed" for one in there)):
         say("\nEach client has a memory of its own sessions only.")
         share = agreed("Share one memory among them, `claw ask` and `claw chat`?", default=False)
-    return Wishes(chosen, share, given.guard or _ask_servers(unguarded()))
+    return ClientWishes(chosen, share, given.guard or _ask_servers(unguarded()))
 
 
 def _ask_clients(clients: Sequence[Presence]) -> tuple[str, ...]:
@@ -107,7 +108,9 @@ def _ask_servers(entries: Sequence[ServerEntry]) -> tuple[str, ...]:
     return tuple(names[at] for at in some_of("Put the guard before", lines, "none"))
 
 
-def carry_out(wishes: Wishes, places: Settings, *, as_json: bool) -> tuple[int, dict[str, Any]]:
+def carry_out(
+    wishes: ClientWishes, places: Settings, *, as_json: bool
+) -> tuple[int, dict[str, Any]]:
     """Does it, and tells of it unless it is for JSON; the exit status, and what came of each."""
     shared = wishes.share and share_memory(places)
     if shared and not as_json:

@@ -11,7 +11,7 @@ import msgspec
 import typer
 from msgspec.structs import replace
 
-from clawkit.cli.commands import print_json, read_stdin, with_options
+from clawkit.cli.commands import print_json, read_stdin, say, with_options
 from clawkit.cli.setup.questions import (
     agreed,
     ask,
@@ -19,7 +19,6 @@ from clawkit.cli.setup.questions import (
     no_key,
     numbered,
     one_of,
-    say,
     valid_key,
     valid_model,
     valid_name,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from clawkit.assistant.api_keys import FoundKey
     from clawkit.assistant.config import Config, Provider
     from clawkit.assistant.model_discovery import FoundModels
-    from clawkit.cli.setup.clients import Wishes
+    from clawkit.cli.setup.clients import ClientWishes
     from clawkit.cli.setup.config_edit import Answers, ConfigPlan, Kept
 
 _OFFLINE = "offline"
@@ -108,10 +107,10 @@ class SetupOptions(msgspec.Struct, frozen=True):
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
 
     @property
-    def wishes(self) -> Wishes:
-        from clawkit.cli.setup.clients import Wishes
+    def wishes(self) -> ClientWishes:
+        from clawkit.cli.setup.clients import ClientWishes
 
-        return Wishes(tuple(self.install or ()), self.share_memory, tuple(self.guard or ()))
+        return ClientWishes(tuple(self.install or ()), self.share_memory, tuple(self.guard or ()))
 
 
 @with_options("options", SetupOptions)
@@ -275,7 +274,7 @@ def _must_be_known(options: SetupOptions, config: Config, *, asking: bool) -> No
 def _completed(
     options: SetupOptions, config: Config, found: Sequence[FoundModels], *, asking: bool
 ) -> SetupOptions:
-    """With what was found, where it was not said and nobody wants to be asked.
+    """Completes the options from what was found, where nobody is asked.
 
     `--yes` agrees to what is free. What costs money has to be named.
     """
@@ -293,7 +292,7 @@ def _completed(
 
 
 def _must_suffice(options: SetupOptions, config: Config) -> None:
-    """Nobody can be asked: everything that is missing is named at once."""
+    """Raises an error that names everything that is missing, as nobody can be asked."""
     from clawkit.assistant.model_discovery import LOCAL_SERVERS
 
     missing: list[str] = []

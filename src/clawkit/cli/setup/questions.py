@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 
+from clawkit.cli.commands import say
 from clawkit.errors import SettingsError
 from clawkit.text.normalization import visible
 
@@ -13,11 +14,6 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _KEY = re.compile(r"(?:sk|rk|pk|gsk|xai|hf|nvapi|pplx)[-_]|AIza|AKIA", re.IGNORECASE)
 """How keys of providers begin, and no name of a model."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def say(text: str) -> None:
-    """Remarks, and with them the questions, are on stderr; stdout has the result only."""
-    print(text, file=sys.stderr, flush=True)
 
 
 def ask(question: str, default: str, check: Callable[[str], object]) -> str:
@@ -41,7 +37,6 @@ def _line(question: str) -> str:
 
 
 def agreed(question: str, *, default: bool) -> bool:
-    """Whether the answer is yes."""
     choices = {"y": True, "yes": True, "n": False, "no": False, "": default}
 
     def known(answer: str) -> None:

@@ -290,7 +290,6 @@ async def _count_tools(name: str, server: McpServer, keys: Keys) -> str:
 
 
 def assistant_lines(found: AssistantState) -> Iterator[tuple[str, str]]:
-    """The lines, each with the name of its part."""
     if found.model is not None:
         yield from _model_lines(found.model, asked=found.tried is not None)
     if found.sessions is not None:

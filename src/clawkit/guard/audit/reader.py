@@ -192,7 +192,7 @@ def _end(directory: Path) -> int:
 
 
 def _from(files: tuple[LogFile, ...], since: str, after: int) -> tuple[LogFile, ...]:
-    """Without the files that end too early, which the first record of the next one tells."""
+    """Drops the files that end before `after`, by the first record of the next file."""
     start = 0
     for number, file in enumerate(files[1:], 1):
         first = next(_records(file), None)
@@ -296,7 +296,7 @@ def was_asked(approval: AuditEntry) -> bool:
     return "source" in approval or approval.get("reason", "") in _ASKED
 
 
-def said(approval: AuditEntry) -> str:
+def approval_outcome(approval: AuditEntry) -> str:
     """How the question to a person ended."""
     reason = approval.get("reason", "")
     other = f"asked, {reason}" if was_asked(approval) else reason
@@ -305,7 +305,7 @@ def said(approval: AuditEntry) -> str:
 
 def settled(call: AuditEntry, approval: AuditEntry) -> AuditEntry:
     """The call as it was decided in the end."""
-    reasons = (call.get("reason", ""), said(approval))
+    reasons = (call.get("reason", ""), approval_outcome(approval))
     decision, reason = approval.get("decision", ""), "; ".join(filter(None, reasons))
     return {**call, "decision": decision, "reason": reason}
 

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from clawkit.guard.audit.reader import is_blocked, is_failure, name_of, said
+from clawkit.guard.audit.reader import approval_outcome, is_blocked, is_failure, name_of
 from clawkit.guard.audit.record import AuditEntry
 from clawkit.guard.policy.call import EVALUATED
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+_MOST = 10
+"""How many tools, servers and rules are listed."""
 _MOST_OPEN = 10_000
 """How many calls are remembered, for what may still be said about them."""
 
@@ -70,7 +72,7 @@ class Stats(msgspec.Struct, frozen=True):
     """Only hours in which something was called, oldest first."""
 
 
-def count(records: Iterable[AuditEntry], *, top: int = 10) -> Stats:
+def count(records: Iterable[AuditEntry]) -> Stats:
     """Go through the records once, keeping nothing of them but numbers."""
     tally = _Tally()
     for record in records:
@@ -83,11 +85,11 @@ def count(records: Iterable[AuditEntry], *, top: int = 10) -> Stats:
         blocked=tally.servers.blocked.total(),
         errors=tally.errors,
         decisions={name: number for name, number in tally.calls.most_common() if number},
-        tools=tally.tools.top(top),
-        servers=tally.servers.top(top),
+        tools=tally.tools.top(_MOST),
+        servers=tally.servers.top(_MOST),
         rules=tuple(
             RuleCount(rule=rule, reason=reason, blocked=blocked)
-            for (rule, reason), blocked in tally.rules.most_common(top)
+            for (rule, reason), blocked in tally.rules.most_common(_MOST)
         ),
         answers=len(latencies),
         p50_ms=percentile(latencies, 50),
@@ -100,8 +102,6 @@ def count(records: Iterable[AuditEntry], *, top: int = 10) -> Stats:
 
 
 class _Call(msgspec.Struct):
-    """What is remembered of a call."""
-
     outcome: str
     name: str
     server: str
@@ -175,7 +175,7 @@ class _Tally:
         self._count(call)
         if is_blocked(record):
             reason = record.get("reason", "")
-            self._block(call, said(record) if record["kind"] == "approval" else reason)
+            self._block(call, approval_outcome(record) if record["kind"] == "approval" else reason)
 
     def _count(self, call: _Call, number: int = 1) -> None:
         if call.outcome == "pass":
@@ -201,7 +201,7 @@ def percentile(values: list[float], percent: int) -> float | None:
 _ROWS = 5
 
 
-class Ink(msgspec.Struct, frozen=True):
+class ChartCharacters(msgspec.Struct, frozen=True):
     """What to draw with: `levels` go from nothing to full."""
 
     levels: str
@@ -210,8 +210,8 @@ class Ink(msgspec.Struct, frozen=True):
     floor: str
 
 
-BLOCKS = Ink(levels=" ▁▂▃▄▅▆▇█", wall="│", corner="└", floor="─")
-ASCII = Ink(levels=" .:=#", wall="|", corner="+", floor="-")
+BLOCKS = ChartCharacters(levels=" ▁▂▃▄▅▆▇█", wall="│", corner="└", floor="─")
+ASCII = ChartCharacters(levels=" .:=#", wall="|", corner="+", floor="-")
 
 
 class _Column(msgspec.Struct):
@@ -220,7 +220,7 @@ class _Column(msgspec.Struct):
     blocked: int = 0
 
 
-def draw(hours: Iterable[Hour], width: int, ink: Ink = BLOCKS) -> list[str]:
+def draw(hours: Iterable[Hour], width: int, characters: ChartCharacters = BLOCKS) -> list[str]:
     """The lines of the chart, none wider than `width`; no calls, no lines."""
     known = [(moment, hour) for hour in hours if (moment := _moment(hour.hour))]
     if not known:
@@ -232,11 +232,11 @@ def draw(hours: Iterable[Hour], width: int, ink: Ink = BLOCKS) -> list[str]:
     wide = 2 if len(columns) * 2 <= width - margin else 1
     chart = [_title(step)]
     for row in range(_ROWS - 1, -1, -1):
-        cells = (_cell(column.calls / most, row, ink) * wide for column in columns)
+        cells = (_cell(column.calls / most, row, characters) * wide for column in columns)
         label = str(most) if row == _ROWS - 1 else ""
-        chart.append(f"{label:>{margin - 2}} {ink.wall}{''.join(cells)}")
-    chart.append(" " * (margin - 1) + ink.corner + ink.floor * (len(columns) * wide))
-    shares = (_share(column, ink) * wide for column in columns)
+        chart.append(f"{label:>{margin - 2}} {characters.wall}{''.join(cells)}")
+    chart.append(" " * (margin - 1) + characters.corner + characters.floor * (len(columns) * wide))
+    shares = (_share(column, characters) * wide for column in columns)
     chart.append(f"{'blocked':>{margin - 2}}  {''.join(shares)}")
     chart.append(" " * margin + _times(columns, len(columns) * wide))
     return [line.rstrip() for line in chart]
@@ -270,18 +270,18 @@ def _hours(start: datetime, end: datetime) -> int:
     return int((end - start).total_seconds() // 3600)
 
 
-def _cell(share: float, row: int, ink: Ink) -> str:
+def _cell(share: float, row: int, characters: ChartCharacters) -> str:
     """One cell of a bar: full, empty, or the part that the bar reaches into it."""
-    full = len(ink.levels) - 1
+    full = len(characters.levels) - 1
     height = max(1, round(share * _ROWS * full)) if share else 0
-    return ink.levels[min(full, max(0, height - row * full))]
+    return characters.levels[min(full, max(0, height - row * full))]
 
 
-def _share(column: _Column, ink: Ink) -> str:
+def _share(column: _Column, characters: ChartCharacters) -> str:
     if not column.blocked:
-        return ink.levels[0]
-    full = len(ink.levels) - 1
-    return ink.levels[max(1, round(column.blocked / column.calls * full))]
+        return characters.levels[0]
+    full = len(characters.levels) - 1
+    return characters.levels[max(1, round(column.blocked / column.calls * full))]
 
 
 def _title(step: int) -> str:

@@ -133,7 +133,7 @@ def folder_rule(
     paths = dict(_paths_in(call.arguments))
     named = any(is_path_name(name[0]) for name in paths)
     if not named or call.method != "tools/call":
-        raise _unsayable("it names no file or folder by its whole path")
+        raise _cannot_be_written("it names no file or folder by its whole path")
     given = [path for each in paths.values() for path in each]
     folder = _common_folder(given, home, follows_links=follows_links)
     args = [Argument(name, (_literal(folder), f"{folder}/**")) for name in paths]
@@ -151,7 +151,7 @@ def _allowing(
     tool: str, method: str, servers: tuple[str, ...], args: tuple[Argument, ...], only_args: bool
 ) -> Rule:
     if not servers or not all(servers):
-        raise _unsayable("the server has no name (`claw proxy --name` gives it one)")
+        raise _cannot_be_written("the server has no name (`claw proxy --name` gives it one)")
     return Rule(
         action="allow",
         tools=(_literal(tool),) if method == "tools/call" else (),
@@ -177,7 +177,7 @@ def _paths_in(arguments: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], list
 
 def _whole_path(value: Any) -> str:
     if not isinstance(value, str) or not value.startswith(("/", "~/")) or "\n" in value:
-        raise _unsayable("it names a file that is not given by its whole path")
+        raise _cannot_be_written("it names a file that is not given by its whole path")
     return value
 
 
@@ -186,7 +186,7 @@ def _common_folder(paths: list[str], home: str, *, follows_links: bool) -> str:
     if follows_links:
         found = [follow(path) for path in (*whole, home)]
         if not all(sure for _, sure in found):
-            raise _unsayable("it is open where a link in it leads")
+            raise _cannot_be_written("it is open where a link in it leads")
         *whole, home = (path for path, _ in found)
     folders = [
         path if follows_links and os.path.isdir(path) else os.path.dirname(path)  # noqa: PTH112, PTH120 - text that may be no path
@@ -195,7 +195,7 @@ def _common_folder(paths: list[str], home: str, *, follows_links: bool) -> str:
     folder = os.path.commonpath(folders)
     holds_home = f"{home}/".startswith(f"{folder.rstrip('/')}/")
     if holds_home or folder.count("/") < _SHALLOWEST or _TOO_MUCH.fullmatch(folder):
-        raise _unsayable(f"{folder} holds too much")
+        raise _cannot_be_written(f"{folder} holds too much")
     return folder
 
 
@@ -311,14 +311,13 @@ def leaves(
 
 
 def _conditions(arguments: dict[str, Any]) -> Iterator[Argument]:
-    """One condition for each argument."""
     for path, item in leaves(arguments):
         name = tuple(map(_literal, path))
         if isinstance(item, dict | list) or item == "":
             kind = "a list" if item else "empty"
-            raise _unsayable(f"argument {'.'.join(name)!r} is {kind}")
+            raise _cannot_be_written(f"argument {'.'.join(name)!r} is {kind}")
         if is_read_differently(item):
-            raise _unsayable(
+            raise _cannot_be_written(
                 f"argument {'.'.join(name)!r} is a number that servers read differently"
             )
         yield Argument(name, tuple(map(_literal, texts(item))))
@@ -327,11 +326,11 @@ def _conditions(arguments: dict[str, Any]) -> Iterator[Argument]:
 def _literal(word: str) -> str:
     """The word, if a pattern of it matches nothing else."""
     if not word:
-        raise _unsayable("a name is empty")
+        raise _cannot_be_written("a name is empty")
     if is_wild(word):
-        raise _unsayable(f"{word!r} has a `*` or `?`, which would match more than itself")
+        raise _cannot_be_written(f"{word!r} has a `*` or `?`, which would match more than itself")
     if any("\ud800" <= character <= "\udfff" for character in word):
-        raise _unsayable("half a character (a lone surrogate) cannot be written")
+        raise _cannot_be_written("half a character (a lone surrogate) cannot be written")
     return word
 
 
@@ -341,10 +340,12 @@ def _must_allow(
     """Ask the policy itself: a rule that would not allow the call helps nobody."""
     decision = read_policy(rule, _NEW).decide(call, servers, paths or Paths())
     if decision.action != "allow":
-        raise _unsayable("a value in it can be read in several ways, as a path with `..` can")
+        raise _cannot_be_written(
+            "a value in it can be read in several ways, as a path with `..` can"
+        )
 
 
-def _unsayable(why: str) -> PolicyError:
+def _cannot_be_written(why: str) -> PolicyError:
     return PolicyError(_NEW, 0, f"cannot be written for this call: {why}. Write it by hand")
 
 

@@ -62,7 +62,7 @@ def argument_clause(rule: Rule, argument: Argument, call: Call, paths: Paths) ->
 
 
 def expiry(rule: Rule) -> str:
-    """When a rule expires or has expired, as the clock on the wall shows it."""
+    """When a rule expires or has expired, in local time."""
     try:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(rule.expires))
     except (OverflowError, ValueError, OSError):  # beyond what this machine's clock can say

@@ -210,13 +210,13 @@ def typed_call(text: str) -> Fixture:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise _misused(f"{error}{_USAGE}") from None
+        raise _usage_error(f"{error}{_USAGE}") from None
     if not words:
-        raise _misused(f"it is empty{_USAGE}")
+        raise _usage_error(f"it is empty{_USAGE}")
     return call_from_words(words)
 
 
-def _misused(reason: str) -> PolicyError:
+def _usage_error(reason: str) -> PolicyError:
     return PolicyError(_GIVEN, 0, reason).of_usage()
 
 
@@ -243,7 +243,7 @@ def _as_request(text: str) -> str:
 def call_from_words(words: list[str]) -> Fixture:
     """The call of a tool, or of a method, with the arguments that follow its name."""
     if "=" in words[0]:
-        raise _misused(f"{words[0]!r} is an argument, and no tool is named before it{_USAGE}")
+        raise _usage_error(f"{words[0]!r} is an argument, and no tool is named before it{_USAGE}")
     name, arguments = words[0], _arguments(words[1:])
     family, slash, _ = name.partition("/")
     try:
@@ -254,7 +254,7 @@ def call_from_words(words: list[str]) -> Fixture:
             return Fixture(_GIVEN, call_of(name, arguments))
         return Fixture(_GIVEN, call_of("tools/call", {"name": name, "arguments": arguments}))
     except InvalidParamsError as error:
-        raise _misused(error.message) from None
+        raise _usage_error(error.message) from None
 
 
 def _arguments(words: list[str]) -> dict[str, Any]:
@@ -263,13 +263,13 @@ def _arguments(words: list[str]) -> dict[str, Any]:
     for word in words:
         name, equals, text = word.partition("=")
         if not equals or not name:
-            raise _misused(f"{word!r} is no argument: write NAME=VALUE")
+            raise _usage_error(f"{word!r} is no argument: write NAME=VALUE")
         place = found
         *above, last = name.split(".")
         for part in above:
             inner = place.setdefault(part, {})
             if not isinstance(inner, dict):
-                raise _misused(f"{part!r} in {word!r} has a value already")
+                raise _usage_error(f"{part!r} in {word!r} has a value already")
             place = cast("dict[str, Any]", inner)
         place[last] = _value(text)
     return found

@@ -277,7 +277,7 @@ def _with(rule: Rule, *patterns: str) -> Rule:
 
 
 def _runs_programs(calls: list[Recorded]) -> bool:
-    """By the tool's name, or by that of an argument."""
+    """Whether the tool runs programs, by its name or that of an argument."""
     names = {name for recorded in calls for name in recorded.call.arguments}
     named = any(map(is_shell_like, (calls[0].call.tool, *names)))
     return named or _matches(_SHELLS, calls[0])

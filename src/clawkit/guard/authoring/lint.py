@@ -264,26 +264,26 @@ def _reach(policy: Policy, rule: Rule) -> Iterator[Issue]:
     if not tried:
         yield _issue("warning", rule, "can never match: its patterns exclude each other")
         return
-    takers = [_taker(policy, sample_call) for sample_call in tried]
+    deciding = [_deciding_rule(policy, sample_call) for sample_call in tried]
     main = [at for at, sample_call in enumerate(tried) if not sample_call.aside] or range(
         len(tried)
     )
-    if all(takers[at] != rule.number for at in main):
-        by = _rules({takers[at] for at in main})
-        kept = zip(tried, takers, strict=True)
-        rest = sorted({each.call.method for each, taker in kept if taker == rule.number})
+    if all(deciding[at] != rule.number for at in main):
+        by = _rules({deciding[at] for at in main})
+        kept = zip(tried, deciding, strict=True)
+        rest = sorted({each.call.method for each, decided in kept if decided == rule.number})
         only = f"; it only decides about {', '.join(rest)}" if rest else ""
         yield _issue("warning", rule, f"can never decide: {by} before it matches the same{only}")
         return
-    taken = [(tried[at], takers[at]) for at in main]
+    taken = [(tried[at], deciding[at]) for at in main]
     for pattern in dict.fromkeys(each for sample_call, _ in taken for each in sample_call.patterns):
-        by = {taker for sample_call, taker in taken if pattern in sample_call.patterns}
+        by = {decided for sample_call, decided in taken if pattern in sample_call.patterns}
         if rule.number not in by:
             reason = f"names {pattern!r} in vain: {_rules(by)} before it matches the same"
             yield _issue("note", rule, reason)
 
 
-def _taker(policy: Policy, sample_call: SampleCall) -> int:
+def _deciding_rule(policy: Policy, sample_call: SampleCall) -> int:
     decided = policy.decide(sample_call.call, sample_call.servers, PLACE).rule
     return decided.number if decided else 0
 

@@ -285,14 +285,14 @@ def _possible(
 ) -> Iterator[tuple[Rule, bool]]:
     """The rules that may decide a call, in order, up to one that does if no earlier one did."""
     for rule in policy.rules:
-        verdict = _surely(rule, call, unknown, servers)
+        verdict = _matches_whatever(rule, call, unknown, servers)
         if verdict is not False:
             yield rule, verdict is True
         if verdict:
             return
 
 
-def _surely(
+def _matches_whatever(
     rule: Rule, call: Call, unknown: frozenset[str], servers: tuple[str, ...]
 ) -> bool | None:
     """Whether a rule matches, whatever the unknown arguments were; None if that depends on them."""
@@ -311,8 +311,8 @@ def _surely(
         rule,
         args=rest,
         only_args=rule.only_args and not nameless,
-        resources=_loosened(rule.resources, looked_at),
-        prompts=_loosened(rule.prompts, looked_at),
+        resources=_any_if_unknown(rule.resources, looked_at),
+        prompts=_any_if_unknown(rule.prompts, looked_at),
     )
     if not rule_matches(possible, call, servers, _TEXT):
         return False
@@ -330,14 +330,14 @@ def _conditions(rule: Rule) -> list[Argument]:
     return found
 
 
-def _loosened(patterns: tuple[str, ...], looked_at: list[Argument]) -> tuple[str, ...]:
+def _any_if_unknown(patterns: tuple[str, ...], looked_at: list[Argument]) -> tuple[str, ...]:
     return ("**",) if any(each.patterns is patterns for each in looked_at) else patterns
 
 
 def _decided_anyway(
     rule: Rule, looked_at: list[Argument], call: Call, servers: tuple[str, ...]
 ) -> bool:
-    """One leaf is enough to deny; to allow, every value counts unless any would do."""
+    """Whether the known arguments decide alone: one value can deny, all are needed to allow."""
     if rule.action != "allow":
         known = replace(call, arguments=_without_marks(call.arguments))
         return rule_matches(rule, known, servers, _TEXT)

@@ -98,7 +98,7 @@ class _OwnUser:
 
 
 def _nobody(_request: HttpRequest, _message: Message | None) -> None:
-    """All programs of one user are one caller."""
+    """The principal of all programs of this user, which are one caller."""
 
 
 def own_user(say: Callable[[str], object]) -> Callers:
@@ -112,7 +112,7 @@ def own_user(say: Callable[[str], object]) -> Callers:
 
 
 def with_token(secret: str) -> Callers:
-    """Who shows this token, as the bearer or in a header that leaves `Authorization` free."""
+    """Lets in whoever shows this token, as the bearer or in a header of our own."""
     return Callers("token", token_login(secret, TOKEN_HEADER))
 
 
@@ -167,8 +167,6 @@ _OURS_IN_ITS_PLACE = (
 
 
 class ClientLogins:
-    """The logins of clients to one server."""
-
     def __init__(
         self, target: Target, callers: Callers, place: ClientPlace, paths: Sequence[str]
     ) -> None:

@@ -370,7 +370,6 @@ class LoginRelay:
 
 
 def open_relay(target: Target, place: ClientPlace, paths: Sequence[str]) -> LoginRelay:
-    """The relay of a guard at this place."""
     try:
         address = address_of(*place)
     except SettingsError:

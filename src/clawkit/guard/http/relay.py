@@ -359,7 +359,7 @@ class EventStream:
         await self._incoming.reply.end()
 
     def close(self) -> None:
-        """Nobody listens any more."""
+        """Ends the stream: its listener has gone."""
         if self._channels.pop(self._token, None) is not None:
             self._relay.conversation.end("The client left")
         self._relay.close()

@@ -150,8 +150,6 @@ _ABOUT = """It stands behind a guard: a policy decides about every call, and eac
 
 
 class ReverseProxyApp:
-    """The ASGI app of a reverse proxy."""
-
     def __init__(
         self, guarded: Guarded, origins: Origins, callers: Callers, logins: ClientLogins
     ) -> None:
@@ -484,12 +482,11 @@ def _error(error: ProtocolError) -> bytes:
 
 _SHUTDOWN_SECONDS = 1
 
-Say = Callable[[str], object]
 CallersMaker = Callable[[str, int, Origins], Callers]
 """Makes who may call, once it is known where that is."""
 
 
-def _to_stderr(text: str) -> None:
+def _say(text: str) -> None:
     sys.stderr.write(f"claw proxy: {text}\n")
     sys.stderr.flush()
 
@@ -504,7 +501,6 @@ def serve_reverse_proxy(
     hosts: Sequence[str] = (),
     limits: HttpLimits | None = None,
     hint: str = "",
-    say: Say = _to_stderr,
 ) -> int:
     """Serve until interrupted, to programs of this user, unless `callers` says to whom.
 
@@ -517,16 +513,16 @@ def serve_reverse_proxy(
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
         known = (*LOOPBACK, shown, *hosts) if hosts or is_loopback_host(address[0]) else None
         origins = Origins(known, ())
-        let_in = own_user(say) if callers is None else callers(address[0], address[1], origins)
+        let_in = own_user(_say) if callers is None else callers(address[0], address[1], origins)
         problem = guarded.judge.policy.current().problem
         if problem:
-            say(problem)
+            _say(problem)
 
         def announce() -> None:
             where = f"http://{shown}:{address[1]}{OUR_PATH}"
-            say(f"{guarded.judge.server} ({guarded.target.origin}) is at {where}")
+            _say(f"{guarded.judge.server} ({guarded.target.origin}) is at {where}")
             if hint:
-                say(hint)
+                _say(hint)
 
         place = ClientPlace(public_url, address[0], address[1])
         logins = ClientLogins(guarded.target, let_in, place, (OUR_PATH, guarded.target.path))

@@ -196,7 +196,6 @@ class _Node:
         return [self.names.setdefault(spelling, _Node()) for spelling in folded(name)]
 
     def below(self, name: str) -> list[_Node]:
-        """The nodes for one name of a call."""
         found = [] if self.any is None else [self.any]
         if self.names or self.globs:
             for spelling in folded(name):

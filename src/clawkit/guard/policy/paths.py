@@ -22,7 +22,6 @@ _STEPS_IN_PLACE = re.compile(r"/(?:\./|/)*")
 
 
 def slashed(text: str) -> str:
-    """With "/" for each backslash."""
     return text.replace("\\", "/")
 
 

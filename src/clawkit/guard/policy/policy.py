@@ -172,7 +172,7 @@ def _without_texts(call: Call, rule: Rule) -> Call | None:
 
 
 def _in_table(method: str) -> bool:
-    """Also when a lenient server only might take it for a method of the table."""
+    """Whether a server, be it a lenient one, may take the method for one of the table."""
     return method in EVALUATED or not _TABLE.isdisjoint(folded(method))
 
 

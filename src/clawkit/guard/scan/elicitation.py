@@ -47,7 +47,7 @@ class _Words(NamedTuple):
 def _words() -> _Words:
     data = Path(__file__).with_suffix(".toml").read_bytes()
     found = msgspec.toml.decode(data, type=dict[str, list[str]])
-    folded = (_worded(word) for word in found["other_languages"])
+    folded = (_plain_words(word) for word in found["other_languages"])
     return _Words(
         words=re.compile("|".join(found["words"])),
         numbers=re.compile("|".join(found["numbers"])),
@@ -215,10 +215,10 @@ def _is_secret_name(words: str) -> bool:
 def _readings(text: str) -> set[str]:
     """A text in words, as it stands, by its capitals, and with digits for letters."""
     spelled = (text, text.translate(_DIGITS_AS_LETTERS))
-    return {_worded(form) for each in spelled for form in (each, _CAMEL.sub(" ", each))}
+    return {_plain_words(form) for each in spelled for form in (each, _CAMEL.sub(" ", each))}
 
 
-def _worded(text: str) -> str:
+def _plain_words(text: str) -> str:
     """Words in small letters with one space between them, however they were written."""
     words = _SEPARATORS.sub(" ", _unaccented(plain(text))).strip()
     return _SPACED_OUT.sub(lambda found: found[0].replace(" ", ""), words)

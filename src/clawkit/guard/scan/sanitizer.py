@@ -256,7 +256,7 @@ def holds_marker(line: bytes) -> bool:
 
 @cache
 def _signs() -> KeywordSearch:
-    """Of which every line with a marker has one."""
+    """The characters of which every line with a marker has at least one."""
     return KeywordSearch((_TAIL, _BLOB, *_NONCE_ESCAPES))
 
 

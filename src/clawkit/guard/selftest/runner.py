@@ -115,7 +115,6 @@ def _given(run: Callable[..., None], value: str, entry: _Entry) -> Callable[[Ben
 def run(
     attacks: Iterable[Attack], options: SelftestOptions, scratch: Scratch
 ) -> Iterator[AttackOutcome]:
-    """The outcome of each attack, as it comes."""
     guards = _Guards(options, scratch)
     try:
         for attack in attacks:

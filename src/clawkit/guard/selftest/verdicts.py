@@ -48,8 +48,6 @@ class Hung(NotHeld):
 
 
 class AttackOutcome(msgspec.Struct, frozen=True):
-    """One attack and what came of it."""
-
     attack: str
     row: str
     must: str

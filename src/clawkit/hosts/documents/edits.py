@@ -146,7 +146,7 @@ class _Editor:
 
     def _prepend(self, text: str, node: ValueNode, values: list[Any]) -> str:
         first = cast("tuple[ValueNode, ...]", node.items)[0]
-        like, joint = text[first.start : first.end], _joint(text, node)
+        like, joint = text[first.start : first.end], _member_separator(text, node)
         rendered = "".join(self.dialect.render(value, like) + joint for value in values)
         return text[: first.start] + rendered + text[first.start :]
 
@@ -161,7 +161,7 @@ class _Editor:
             return text[: node.start] + self.dialect.render(added) + text[node.end :]
         field = node.field(place) if place is not None else None
         model = field or node.fields[0]
-        joint = _joint(text, node)
+        joint = _member_separator(text, node)
         rendered = joint.join(self._field(text, model, key, added[key]) for key in added)
         if field is None:
             return text[: model.start] + rendered + joint + text[model.start :]
@@ -205,7 +205,7 @@ def _comma(dialect: Dialect, text: str, end: int) -> int | None:
     return position if text[position : position + 1] == "," else None
 
 
-def _joint(text: str, node: ValueNode) -> str:
+def _member_separator(text: str, node: ValueNode) -> str:
     """What stands between two members here: a comma or none, and a line break or none."""
     members = cast("Sequence[ValueNode | Field]", node.items or node.fields)
     first = members[0].start
@@ -470,7 +470,7 @@ class _Layout:
         return self.newline.join(lines)
 
     def _string_like(self, field: Field) -> str:
-        """Some string inside, to see which quotes are used here."""
+        """The first string inside, which shows the quotes that are used here."""
         node = field.node
         while node.fields or node.items:
             node = (
@@ -519,7 +519,7 @@ def _taken(dialect: Dialect, text: str, file: str, keys: KeyPath) -> str:
 
 
 def _without_table(text: str, start: int, end: int) -> str:
-    """Also without the blank line that set it apart."""
+    """Removes a table with the blank line before it."""
     end = _line_end(text, end)
     start = len(text[:start].rstrip("\r\n"))
     rest = text[end:]

@@ -88,8 +88,6 @@ class StrictDocument(msgspec.Struct, frozen=True):
 
 
 class Json5:
-    """JSON, JSONC and JSON5."""
-
     gap = _GAP
     assign = ": "
 

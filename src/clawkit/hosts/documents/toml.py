@@ -85,8 +85,6 @@ class TomlDocument(msgspec.Struct, frozen=True):
 
 
 class Toml:
-    """TOML 1.0."""
-
     gap = HASH_GAP
     assign = " = "
 

@@ -104,7 +104,6 @@ class Callback:
         return True
 
     def wait(self, seconds: float) -> Answer:
-        """The first answer."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             try:

@@ -66,12 +66,12 @@ class Web:
         # A name that is here and elsewhere is elsewhere: whoever gave it could be anywhere.
         self._reach = min(_reaches(server))
 
-    def check_browser_place(self, url: str, what: str) -> None:
+    def check_browser_place(self, url: str) -> None:
         """Raise LoginError if a server elsewhere would lead a browser to this machine."""
         if self._reach != Reach.MACHINE and is_loopback(url):
             raise LoginError(
-                f"{what} is at {origin_of(url)}, and would lead your browser to this machine, "
-                "where the server is not: it is not used"
+                f"the authorization endpoint is at {origin_of(url)}, and would lead your browser "
+                "to this machine, where the server is not: it is not used"
             )
 
     def get(self, url: str, what: str) -> WebReply:

@@ -61,8 +61,6 @@ class LoginScreen(msgspec.Struct, frozen=True):
 
 
 class MadeLogin(msgspec.Struct, frozen=True):
-    """What came of it."""
-
     record: LoginRecord
     place: Place
     file: str
@@ -167,7 +165,7 @@ def _with_browser(
 ) -> KeptLogin:
     server, state = how.server, random.token_urlsafe(_SECRET_BYTES)
     _check_pkce(server)
-    web.check_browser_place(server.authorization_endpoint, "the authorization endpoint")
+    web.check_browser_place(server.authorization_endpoint)
     with closing(Callback(state, options.redirect_uri)) as callback:
         client, secret = _identity(web, server, callback.redirect_uri, scope, options, screen)
         verifier = random.token_urlsafe(_SECRET_BYTES)
@@ -234,7 +232,7 @@ def _identity(
     options: NewLogin,
     screen: LoginScreen,
 ) -> tuple[ClientIdentity, str]:
-    """Who we are there: whom a person says, whom our document describes, or whom it registers."""
+    """Our client id there: one that was given, our metadata document, or a new registration."""
     if options.client_id:
         return _given(server, options, screen)
     if options.client_metadata and server.client_id_metadata_document_supported:

@@ -72,7 +72,7 @@ class _Registration(msgspec.Struct, frozen=True):
 def register(
     web: Web, server: ServerMetadata, redirect_uri: str, scope: str
 ) -> tuple[ClientIdentity, str]:
-    """Who we are there from now on, and the secret that belongs to it (RFC 7591)."""
+    """Registers us as a client (RFC 7591); our id, and its secret if there is one."""
     place = server.registration_endpoint
     if not place:
         raise LoginError(
@@ -90,7 +90,7 @@ def register(
     }
     reply = web.post_json(place, what, {**wanted, "scope": scope} if scope else wanted)
     if reply.status not in (200, 201):
-        raise LoginError(f"{origin_of(place)} does not register us: {_said(reply)[1]}")
+        raise LoginError(f"{origin_of(place)} does not register us: {_refusal_in(reply)[1]}")
     found = document(reply, _Registration, what)
     if not found.client_id or not _TOKEN.fullmatch(found.client_secret or "x"):
         raise LoginError(f"{what} of {origin_of(place)} cannot be used")
@@ -125,7 +125,7 @@ def request_tokens(
     fields, headers = _with_client(login, client_secret, form)
     reply = web.post_form(endpoint, "the token endpoint", fields, headers)
     if reply.status != 200:
-        code, said = _said(reply, client_secret, *fields.values())
+        code, said = _refusal_in(reply, client_secret, *fields.values())
         raise TokenRefusedError(f"{origin_of(endpoint)} gives no token: {said}", code)
     found = document(reply, TokenReply, "the token")
     if found.token_type.lower() != "bearer":
@@ -142,7 +142,9 @@ def revoke(web: Web, login: LoginRecord, client_secret: str, token: str) -> None
     fields, headers = _with_client(login, client_secret, {"token": token})
     reply = web.post_form(endpoint, "the revocation endpoint", fields, headers)
     if reply.status != 200:
-        raise LoginError(f"{origin_of(endpoint)} does not revoke it: {_said(reply, token)[1]}")
+        raise LoginError(
+            f"{origin_of(endpoint)} does not revoke it: {_refusal_in(reply, token)[1]}"
+        )
 
 
 def _with_client(
@@ -195,7 +197,7 @@ def _algorithm(key: object, file: str) -> str:
     return curves[curve]
 
 
-def _said(reply: WebReply, *sent: str) -> tuple[str, str]:
+def _refusal_in(reply: WebReply, *sent: str) -> tuple[str, str]:
     """The code of a refusal, and a server's words for it: text that does nothing and tells none
     of what was sent."""
     try:

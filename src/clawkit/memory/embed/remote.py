@@ -48,9 +48,9 @@ class RemoteEmbedder:
             if not self.dimensions and length:
                 self.dimensions = length
         if length != self.dimensions:
-            party = self._client.party
+            identity = self._client.identity
             raise RefusedRequestError(
                 self.name,
-                f"{party.base_url} gave a vector of {length} dimensions where {party.model} has "
-                f"{self.dimensions}; nothing was stored. Name the model that the server runs",
+                f"{identity.base_url} gave a vector of {length} dimensions where {identity.model} "
+                f"has {self.dimensions}; nothing was stored. Name the model that the server runs",
             )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from clawkit.errors import AccessError, LoginError
 from clawkit.login import grants, people
-from clawkit.login.identities import Stranger
+from clawkit.login.identities import UnknownAccountError
 from clawkit.login.options import LoginOptions, token_issuer
 from clawkit.login.records import Login, User
 from clawkit.login.resources import BeingChoice, Offer, ScopeChoice, ServerAddress, TokenIssuer
@@ -98,8 +98,8 @@ class LoginGate:
             return None
         try:
             login = self._server.check(secret, path)
-        except Stranger as stranger:
-            raise AccessError(str(stranger), status=403, challenge=tokens.challenge()) from None
+        except UnknownAccountError as error:
+            raise AccessError(str(error), status=403, challenge=tokens.challenge()) from None
         except LoginError as error:
             raise tokens.invalid(str(error)) from None
         if login is None:

@@ -85,7 +85,6 @@ MaySee = Callable[[Any, Receive], Awaitable[bool]]
 
 
 def render(page: ServerPage) -> str:
-    """The page as HTML."""
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -146,8 +145,6 @@ async def send_page(send: SendAsgi, page: ServerPage, method: str) -> None:
 
 
 class PageEndpoint:
-    """The route `/` of an app."""
-
     def __init__(self, page: PageMaker, origins: Origins, may_see: MaySee) -> None:
         self._page = page
         self._origins = origins

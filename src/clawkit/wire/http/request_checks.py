@@ -59,8 +59,6 @@ def read_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 class TrustedProxies:
-    """The networks of trusted proxies."""
-
     def __init__(self, networks: Collection[str] = ()) -> None:
         self._networks = tuple(_network(text) for text in networks)
 

@@ -75,8 +75,6 @@ def within_file_limit(limits: HttpLimits) -> HttpLimits:
 
 
 class HttpConnections(ServerState):
-    """All connections of one server."""
-
     def __init__(self, limits: HttpLimits) -> None:
         super().__init__()
         self.limits = limits
@@ -84,10 +82,10 @@ class HttpConnections(ServerState):
         """The connections that wait for their client, longest first."""
         self._said = -math.inf
 
-    def make_room(self, count: int, why: str, now: float) -> None:
-        """Close those that have waited longest; log it once a minute."""
-        for connection in list(self.waiting)[:count]:
-            connection.abort()
+    def make_room(self, why: str, now: float) -> None:
+        """Close the one that has waited longest; log it once a minute."""
+        if self.waiting:
+            next(iter(self.waiting)).abort()
         if now - self._said > 60:
             self._said = now
             _log.warning("%s: connections that wait for their client are closed", why)
@@ -114,7 +112,7 @@ class HttpConnection(HttpToolsProtocol):
         super().connection_made(transport)
         most = self._limits.connections
         if len(self.connections) > most:
-            self._all.make_room(1, f"there are more than {most} connections", self.loop.time())
+            self._all.make_room(f"there are more than {most} connections", self.loop.time())
         self._expect(self._limits.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -340,10 +338,10 @@ class UvicornServer(uvicorn.Server):
             await asyncio.sleep(_DRAIN_TICK)
 
     def _loop_failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Without this, asyncio would log thousands of failed accepts a second."""
+        """Closes idle connections when accepting fails; asyncio would log each failure."""
         error = context.get("exception")
         if isinstance(error, OSError) and error.errno in _NO_RESOURCES:
-            self.server_state.make_room(1, f"no connection is accepted: {error}", loop.time())
+            self.server_state.make_room(f"no connection is accepted: {error}", loop.time())
         else:
             loop.default_exception_handler(context)
 

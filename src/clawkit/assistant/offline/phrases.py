@@ -18,7 +18,7 @@ from clawkit.text.tokenizer import folded
 ENGLISH = "en"
 
 
-class Frames(Struct, frozen=True, forbid_unknown_fields=True):
+class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     """One language's words, as `answers.toml` has them."""
 
     language: str
@@ -97,7 +97,7 @@ _IN_OTHERS_TOO = frozenset(("i", "a", "me", "no", "so", "do", "in", "am", "an", 
 """English words that do not make a sentence English: `I figli`, `a Leonor`, `we gaan`."""
 
 
-def frames_for(text: str, *before: str) -> Frames:
+def phrases_for(text: str, *before: str) -> Phrases:
     """Those of the language that most words of a message are in; in doubt the one of what the
     person said before, the nearest first, else English.
     """
@@ -108,12 +108,12 @@ def frames_for(text: str, *before: str) -> Frames:
         if len(may_be) == 1:
             break
         may_be = may_be & _likeliest(said) or may_be
-    return frames_in(min(may_be) if len(may_be) == 1 else ENGLISH)
+    return phrases_in(min(may_be) if len(may_be) == 1 else ENGLISH)
 
 
-def every_frames(first: Frames) -> list[Frames]:
-    """Those of all languages, one of them first."""
-    return [first, *(frames_in(name) for name in table("answers") if name != first.language)]
+def every_language(first: Phrases) -> list[Phrases]:
+    """The phrases of all languages, one of them first."""
+    return [first, *(phrases_in(name) for name in table("answers") if name != first.language)]
 
 
 def _likeliest(text: str) -> frozenset[str]:
@@ -136,13 +136,13 @@ def _likeliest(text: str) -> frozenset[str]:
 
 @cache
 def _share(word: str) -> Fraction:
-    """One among all languages that have a word."""
+    """The weight of a word: one divided by the number of languages that have it."""
     return Fraction(1, sum(word in known for known in _words_of_languages().values()))
 
 
 @cache
-def frames_in(language: str) -> Frames:
-    return convert({"language": language, **table("answers")[language]}, Frames)
+def phrases_in(language: str) -> Phrases:
+    return convert({"language": language, **table("answers")[language]}, Phrases)
 
 
 def is_english(text: str) -> bool:
