@@ -136,12 +136,12 @@ async def over(title: str, command: str, target: Any, mode: str) -> None:
 
 async def guarded(home: Path) -> None:
     """The same server, with a policy in front of it."""
-    heading(
-        "Evening: a guard stands before it",
-        "claw proxy --policy examples/policy.toml -- claw serve …",
-    )
+    heading("Evening: a guard stands before it", "claw proxy -- claw serve …")
+    policy = home / "config" / "clawai" / "policy.toml"
+    policy.parent.mkdir(mode=0o700)
+    shutil.copy(HERE / "policy.toml", policy)
     serve = [sys.executable, "-m", "clawkit", "serve", str(GREENHOUSE)]
-    options = ["proxy", "--name", "greenhouse", "--policy", str(HERE / "policy.toml"), "--"]
+    options = ["proxy", "--name", "greenhouse", "--"]
     target = StdioServerParameters(
         command=sys.executable,
         args=["-m", "clawkit", *options, *serve],
@@ -222,7 +222,7 @@ async def main() -> None:
     program = "claw" if shutil.which("claw") else ".venv/bin/claw"
     console.print(f'\nNext: [cyan]{program} ask "hello"[/], [cyan]{program} setup[/],')
     console.print(f"[cyan]{program} install[/], and docs/README.md")
-    console.print("Look at this day in your browser, with its calls, its memory and its sessions:")
+    console.print("Look at this day in your browser, with its calls, policy, memory and sessions:")
     console.print(f"[cyan]CLAW_HOME={shown(home)} {program} console[/]\n", soft_wrap=True)
 
 

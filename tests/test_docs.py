@@ -81,3 +81,5 @@ def test_the_demo_runs_and_says_how_to_look_at_it_in_the_console(tmp_path: Path)
     assert re.search(rf"^CLAW_HOME={home} \S*claw console$", done.stdout, re.MULTILINE)
     log = claw_command("log", env={"CLAW_HOME": str(home)}, code=0).stdout
     assert "The chillies have had enough" in log
+    rules = claw_command("policy", "show", env={"CLAW_HOME": str(home)}, code=0).stdout
+    assert "The chillies have had enough" in rules

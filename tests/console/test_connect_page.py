@@ -14,6 +14,8 @@ from playwright.sync_api import Page, expect
 
 from clawkit.assistant.memory.place import MemoryPlace, opened
 from clawkit.guard.locations import policy_file
+from clawkit.hosts.discovery import SearchScope
+from clawkit.hosts.wrap import wrap
 from clawkit.login import grants, people
 from clawkit.memory import tokens
 from clawkit.settings import settings
@@ -69,6 +71,50 @@ def test_a_client_gets_the_assistant_the_memory_and_the_guard_by_a_button_each(
     page.get_by_role("dialog").get_by_role("button", name="Take it out").click()
     expect(card.get_by_role("button", name="Add assistant to Cursor")).to_be_visible()
     assert cursor.read_bytes() == before
+
+
+def test_a_server_of_others_that_has_the_name_of_ours_can_be_guarded(
+    cursor: Path, visitor: Visitor, console: RunningConsole
+) -> None:
+    cursor.write_text(json.dumps({"mcpServers": {"memory": FILES}}))
+    visitor.open(console.link)
+    visitor.go("connect")
+    card = visitor.page.get_by_role("article", name="Cursor")
+    expect(card).to_contain_text("something else")
+    card.get_by_role("button", name="Guard memory").click()
+    visitor.page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    expect(card.get_by_role("button", name="Unguard memory")).to_be_focused()
+    assert "proxy" in servers(cursor)["memory"]["args"]
+
+
+def test_a_server_that_stands_in_several_places_is_one_line_that_names_them(
+    claw_home: Path,  # noqa: ARG001 - in that home
+    visitor: Visitor,
+    console: RunningConsole,
+) -> None:
+    file = Path(os.environ["HOME"]) / ".claude.json"
+    projects = {f"/work/{name}": {"mcpServers": {"files": FILES}} for name in ("one", "two")}
+    file.write_text(json.dumps({"mcpServers": {"files": FILES}, "projects": projects}))
+    wrap("files", SearchScope("claude-code"))
+    written = json.loads(file.read_text())
+    written["projects"]["/work/two"]["mcpServers"]["files"] = FILES
+    file.write_text(json.dumps(written))
+    visitor.open(console.link)
+    visitor.go("connect")
+    card = visitor.page.get_by_role("article", name="Claude Code")
+    line = card.get_by_role("listitem").filter(has_text="files")
+    expect(line).to_have_count(1)
+    expect(line.locator(".place")).to_have_text(
+        (
+            "guarded ~/.claude.json",
+            "guarded /work/one in ~/.claude.json",
+            re.compile("/work/two in ~/.claude.json"),
+        )
+    )
+    line.get_by_role("button", name="Guard files", exact=True).click()
+    visitor.page.get_by_role("dialog").get_by_role("button", name="Close").click()
+    expect(line.get_by_role("button", name="Unguard files")).to_be_focused()
+    expect(line.get_by_role("button", name="Guard files", exact=True)).to_have_count(0)
 
 
 def test_what_a_guarded_server_may_do_is_told_and_the_guard_goes_after_a_question(

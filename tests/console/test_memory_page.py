@@ -90,7 +90,10 @@ def test_a_memory_is_found_corrected_and_the_correction_undone_with_keys_alone(
     page.keyboard.press("Enter")
     hit = page.get_by_label("What was found").get_by_role("button", name="The boss is Renate")
     expect(page.get_by_label("What was found")).to_contain_text("same words")
-    expect(page.get_by_text(re.compile(r"^score \d"))).to_be_hidden()
+    expect(page.get_by_label("What was found").locator("summary").first).to_contain_text(
+        re.compile(r"· score \d\.\d\d$")
+    )
+    expect(page.get_by_text(re.compile(r"^words \d"))).to_be_hidden()
     hit.focus()
     page.keyboard.press("Enter")
     chosen = page.get_by_label("The chosen memory")
@@ -128,6 +131,32 @@ def test_a_memory_is_found_corrected_and_the_correction_undone_with_keys_alone(
     page.keyboard.press("Enter")
     expect(page.locator("tbody tr").first).to_contain_text("undid")
     assert "Renate" in claw("memory", "search", "boss", code=0).stdout
+
+
+def test_views_and_beings_are_chosen_with_the_keyboard_one_after_the_other(
+    visitor: Visitor, console: RunningConsole
+) -> None:
+    for name in ("assistant", "garden", "team"):
+        claw("being", "create", name, code=0)
+    page = opened_page(visitor, console)
+    page.get_by_role("tab", name="Map").focus()
+    for name in ("Days", "What changed"):
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("tab", name=name, selected=True)).to_be_focused()
+    choice = page.get_by_label("Being")
+    choice.focus()
+    chosen = {choice.input_value()}
+    for _ in range(2):
+        page.keyboard.press("ArrowDown")
+        page.wait_for_function(
+            "(some) => !some.includes(document.activeElement.value)", arg=[*chosen]
+        )
+        visitor.ready("memory")
+        expect(choice).to_be_focused()
+        chosen.add(choice.input_value())
+    command = page.get_by_text(re.compile(r"claw remember --being [0-9a-f-]{36}"))
+    expect(command).to_be_visible()
 
 
 def test_a_hit_opens_where_it_stands_and_the_search_is_in_the_address(

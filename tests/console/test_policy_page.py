@@ -59,6 +59,17 @@ def test_rules_stand_in_order_with_their_hits(page: Page) -> None:
     assert "2 calls" in rule(page, 3)
 
 
+def test_on_a_phone_nothing_lies_over_what_a_rule_is_called(page: Page) -> None:
+    policy_file().write_text(POLICY.replace("Ask first", "Credentials of other programs"))
+    page.set_viewport_size({"width": 320, "height": 640})
+    page.reload()
+    named = page.locator(".rule-head > .text").filter(has_text="Credentials")
+    expect(page.locator(".rule-head .hits").nth(1)).to_have_text("never hit")
+    room = named.evaluate("(one) => [one.scrollWidth, one.clientWidth]")
+    assert room[0] <= room[1]
+    assert room[1] > 100
+
+
 def test_a_rule_that_may_decide_calls_is_not_one_that_is_never_hit(
     visitor: Visitor, page: Page, tmp_path: Path
 ) -> None:

@@ -148,6 +148,16 @@ def test_text_is_shown_as_the_terminal_shows_it(visitor: Visitor, console: Runni
     assert differing == {}
 
 
+def test_a_moment_of_another_year_says_which(visitor: Visitor, console: RunningConsole) -> None:
+    page = visitor.open(console.link)
+    shown = page.evaluate(
+        "async () => { const { moment } = await import('/dom.js');"
+        "return [1e7, Date.now() / 1000].map((when) => moment(when).textContent); }"
+    )
+    assert "1970" in shown[0]
+    assert not re.search(r"\d{4}", shown[1])
+
+
 def test_markup_cannot_be_made_of_text(visitor: Visitor, console: RunningConsole) -> None:
     page = visitor.open(console.link)
     refused = page.evaluate(

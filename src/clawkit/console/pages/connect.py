@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -99,6 +99,13 @@ def page(until_end: ExitStack) -> ConsolePage:
     )
 
 
+class ServerLine(Struct, frozen=True):
+    """The servers of one name in a client's files: a button does the same to all of them."""
+
+    server: str
+    places: tuple[ServerStatus, ...]
+
+
 class ClientState(Struct, frozen=True):
     """A client on this machine: whether it has the assistant and the memory, and its servers."""
 
@@ -107,14 +114,14 @@ class ClientState(Struct, frozen=True):
     file: str
     assistant: Presence
     memory: Presence
-    servers: tuple[ServerStatus, ...]
+    servers: tuple[ServerLine, ...]
     shows_forms: bool
 
 
 def _clients(memories: OpenedMemories, _: NoParameters) -> object:
     ours = {one: {p.client: p for p in survey(_order(memories, one))} for one in _THINGS}
     servers = status(SearchScope())
-    names = {order.name for order in (_order(memories, one) for one in _THINGS)}
+    names = {one: _order(memories, one).name for one in _THINGS}
     states = [
         ClientState(
             client.id,
@@ -122,11 +129,9 @@ def _clients(memories: OpenedMemories, _: NoParameters) -> object:
             ours["assistant"][client.id].file,
             ours["assistant"][client.id],
             ours["memory"][client.id],
-            tuple(
-                one
-                for one in servers.servers
-                if one.client == client.id
-                and (one.server not in names or one.state != "not wrapped")
+            _server_lines(
+                (one for one in servers.servers if one.client == client.id),
+                {names[one] for one in _THINGS if ours[one][client.id].state == "installed"},
             ),
             client.forms,
         )
@@ -140,6 +145,15 @@ def _clients(memories: OpenedMemories, _: NoParameters) -> object:
         "problems": [one for one in servers.problems if one not in told],
         "home": str(Path.home()),
     }
+
+
+def _server_lines(servers: Iterable[ServerStatus], ours: set[str]) -> tuple[ServerLine, ...]:
+    """Those of one name together, without what the client has of ours."""
+    found: dict[str, list[ServerStatus]] = {}
+    for one in servers:
+        if one.server not in ours or one.state != "not wrapped":
+            found.setdefault(one.server, []).append(one)
+    return tuple(ServerLine(name, tuple(places)) for name, places in found.items())
 
 
 _THINGS: tuple[Thing, ...] = ("assistant", "memory")

@@ -1,6 +1,6 @@
 // The shell: navigation, the page that is shown, and what the pages share.
 
-import { announce, confirm, element, prose, replace, throttled, toast } from "./dom.js";
+import { announce, confirm, element, prose, redraw, replace, throttled, toast } from "./dom.js";
 import { begin, connect, fetchJson, watch } from "./net.js";
 // All of it is loaded at the start: later, another program may have the port of a console that ended.
 import * as activity from "./pages/activity.js";
@@ -119,6 +119,11 @@ function focusPage() {
   if (!main.contains(document.activeElement)) main.focus({ preventScroll: true });
 }
 
+/** Shows what the address names; in another view of the same page, the control that led there keeps the focus. */
+function arrive() {
+  return main.querySelector(`.page-${address().name}`) ? redraw(main, show) : show();
+}
+
 async function show() {
   leaving.abort();
   leaving = new AbortController();
@@ -171,7 +176,7 @@ async function start() {
   window.addEventListener("hashchange", () => {
     // A link that is opened in a tab that has the console already begins a new session there.
     if (location.hash.startsWith("#open=")) location.reload();
-    else if (location.hash.startsWith("#/") || !location.hash) show().then(focusPage);
+    else if (location.hash.startsWith("#/") || !location.hash) arrive().then(focusPage);
   });
   watch("connection", drawConnection);
   connect();

@@ -493,9 +493,10 @@ export function moment(when) {
 }
 
 function shortTime(date) {
-  const today = new Date().toDateString() === date.toDateString();
+  const today = new Date();
   const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-  return today ? time : `${date.toLocaleDateString([], { month: "short", day: "numeric" })} ${time}`;
+  const year = today.getFullYear() === date.getFullYear() ? undefined : "numeric";
+  return today.toDateString() === date.toDateString() ? time : `${date.toLocaleDateString([], { month: "short", day: "numeric", year })} ${time}`;
 }
 
 export function ago(when) {

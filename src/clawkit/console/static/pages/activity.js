@@ -25,7 +25,7 @@ const TIMES = [
 
 export async function show(root, context) {
   const filter = Object.fromEntries(context.parameters);
-  const place = { chain: element("div", {}), figures: element("div", {}), times: element("div", {}), rows: element("div", {}), charts: element("div", {}) };
+  const place = { chain: element("div", {}), figures: element("div", {}), times: element("div", {}), rows: element("div", {}, element("p", { class: "dim" }, "Reading the log…")), charts: element("div", {}) };
   let before = Number(filter.before || 0);
   const trail = [];
   delete filter.before;

@@ -38,7 +38,7 @@ async function drawClients(place, context) {
     toast(failed.length ? failed.join("; ") : `Taken out: ${removals.length}. Restart the clients for this to count.`, { kind: failed.length ? "bad" : "plain", seconds: 10 });
     await reload();
   });
-  const any = clients.some((one) => OURS.some(([what]) => one[what].state === "installed") || one.servers.some((server) => server.state.startsWith("wrapped")));
+  const any = clients.some((one) => OURS.some(([what]) => one[what].state === "installed") || one.servers.some(({ places }) => places.some(({ state }) => state.startsWith("wrapped"))));
   replace(
     place,
     element("div", { class: "spread" }, element("h2", {}, "Clients on this machine"), any && button("Take everything out", removeAll)),
@@ -49,9 +49,9 @@ async function drawClients(place, context) {
 }
 
 function clientCard(client, home, context, reload) {
-  const file = client.file.startsWith(home) ? `~${client.file.slice(home.length)}` : client.file;
+  const short = (path) => (path.startsWith(home) ? `~${path.slice(home.length)}` : path);
   const act = (change, what, done) => () => context.attempt(async () => {
-    if (change === "unguard" && !(await confirmed(client, what))) return;
+    if (change === "unguard" && !(await confirmed(client, what, short))) return;
     const outcome = await context.fetchJson("/api/connect/change", { body: { client: client.id, change, what } });
     if (outcome.guarded?.length) {
       await reload();
@@ -64,26 +64,34 @@ function clientCard(client, home, context, reload) {
     await reload();
   });
   const unread = client.assistant.state === "cannot be read" && client.assistant.note;
-  const open = client.servers.filter((one) => one.state === "not wrapped" && one.transport);
+  const open = client.servers.filter(({ places }) => places.some(isOpen));
   return element(
     "article",
     { class: "card", "aria-label": client.title },
     element("h3", {}, client.title),
-    element("p", { class: "dim small mono" }, file),
+    element("p", { class: "dim small mono" }, short(client.file)),
     unread ? problem(unread) : null,
     element(
       "ul",
       { class: "has" },
       unread ? null : OURS.map(([what, title]) => ourLine(client, what, title, act)),
-      client.servers.map((one) => serverLine(client, one, act)),
+      client.servers.map((one) => serverLine(client, one, act, short)),
     ),
     open.length > 1 ? element("p", { class: "actions" }, button(`Guard all ${open.length}`, act("guard", "", "They go through the guard."))) : null,
     open.length && !client.shows_forms ? element("p", { class: "dim small" }, "It shows no questions of servers: keep Approvals open here, or whatever asks is denied.") : null,
   );
 }
 
-function confirmed(client, server) {
-  const body = element("p", {}, `${client.title} starts “${server}” as before: its calls are neither decided by your policy nor logged.`);
+const isOpen = ({ state, transport }) => state === "not wrapped" && Boolean(transport);
+const isGuarded = ({ state }) => state === "wrapped";
+
+function confirmed(client, server, short) {
+  const { places } = client.servers.find((one) => one.server === server);
+  const files = [...new Set(places.filter(isGuarded).map(({ file }) => short(file)))];
+  const body = [
+    element("p", {}, `${client.title} starts “${server}” as before: its calls are neither decided by your policy nor logged.`),
+    files.length > 1 && element("p", {}, "In all of these files: ", files.map((file, at) => [at ? ", " : "", element("code", {}, file)]), "."),
+  ];
   return confirm({ title: "Take the guard away?", body, action: "Take it away", kind: "danger" });
 }
 
@@ -125,16 +133,21 @@ function ourLine(client, what, title, act) {
   );
 }
 
-function serverLine(client, server, act) {
-  const guarded = server.state === "wrapped";
-  const kind = guarded ? "good" : server.state === "not wrapped" ? "plain" : "warn";
-  const said = { wrapped: "guarded", "not wrapped": "not guarded" }[server.state] || server.state;
-  const can = guarded || (server.state === "not wrapped" && server.transport);
+const STATES = { wrapped: ["guarded", "good"], "not wrapped": ["not guarded", "plain"] };
+
+/** A server in all files that have one of its name, which its buttons change together. */
+function serverLine(client, { server, places }, act, short) {
+  const place = ({ state, note, file, keys }) => {
+    const [said, kind] = STATES[state] || [state, "warn"];
+    const where = keys[0] === "projects" ? `${short(keys[1])} in ${short(file)}` : (places.length > 1 || file !== client.file) && short(file);
+    return [badge(said, kind), where && element("span", { class: "dim small mono" }, ` ${where}`), note && element("span", { class: "dim small" }, " ", prose(note))];
+  };
+  const offer = (label, change, done) => button(label, act(change, server, done), { "aria-label": `${label} ${server}`, "data-place": `${client.id} server ${server}` });
   return element(
     "li",
     {},
-    element("span", {}, server.server, " ", badge(said, kind), server.note ? element("span", { class: "dim small" }, " ", prose(server.note)) : null),
-    can && button(guarded ? "Unguard" : "Guard", act(guarded ? "unguard" : "guard", server.server, guarded ? "It goes on without the guard." : "It goes through the guard."), { "aria-label": `${guarded ? "Unguard" : "Guard"} ${server.server}`, "data-place": `${client.id} server ${server.server}` }),
+    element("span", {}, server, " ", places.length > 1 ? places.map((one) => element("span", { class: "place" }, place(one))) : place(places[0])),
+    element("span", { class: "row" }, places.some(isOpen) && offer("Guard", "guard", "It goes through the guard."), places.some(isGuarded) && offer("Unguard", "unguard", "It goes on without the guard.")),
   );
 }
 

@@ -21,7 +21,7 @@ export async function show(root, context) {
     : null;
   if (!beings.length) {
     context.follow("memory", () => stamp, context.reload);
-    root.append(note || "", emptyState("Nothing is remembered yet", `in ${store}. Tell your assistant something, or type: claw remember "…"`));
+    root.append(note || "", emptyState("Nothing is remembered yet", `in ${store}. Tell your assistant something, or type: \`claw remember "…"\``));
     return;
   }
   const named = context.parameters.get("being");
@@ -46,6 +46,9 @@ export async function show(root, context) {
   }, LIVE_EVERY);
 }
 
+/** A command about a Being, as prose marks it. */
+const commandFor = (being, name) => `\`claw ${name}${being.is_own ? "" : ` --being ${being.id}`}\``;
+
 function heading({ context, being }, beings, store) {
   const choice = element(
     "select",
@@ -53,8 +56,7 @@ function heading({ context, being }, beings, store) {
     beings.map((one) => element("option", { value: one.id, selected: one.id === being.id }, one.name)),
   );
   choice.value = being.id;
-  const tidy = `claw memory tidy${being.is_own ? "" : ` --being ${being.id}`}`;
-  const waits = being.waiting ? prose(` · ${counted(being.waiting, "new note waits", "new notes wait")} to be put in order: \`${tidy}\` does it`) : "";
+  const waits = being.waiting ? prose(` · ${counted(being.waiting, "new note waits", "new notes wait")} to be put in order: ${commandFor(being, "memory tidy")} does it`) : "";
   return element(
     "div",
     { class: "spread memory-head" },
@@ -100,13 +102,13 @@ async function drawMapTab(page) {
   const { context, being, place } = page;
   page.again = () => drawMapTab(page);
   if (!being.memories) {
-    const next = being.waiting ? "What was told waits to be put in order: claw memory tidy does that." : "Tell it something in a client, or with claw remember.";
+    const next = being.waiting ? `What was told waits to be put in order: ${commandFor(being, "memory tidy")} does that.` : `Tell it something in a client, or with ${commandFor(being, "remember")}.`;
     replace(place, emptyState("No memory to draw yet", next));
     return;
   }
   const detail = element("aside", { class: "card memory-detail", "aria-label": "The chosen memory", hidden: true });
   const list = element("section", { "aria-label": "Memories" });
-  const found = element("section", { "aria-label": "What was found", hidden: true });
+  const found = element("section", { class: "found", "aria-label": "What was found", hidden: true });
   const about = element("span", { class: "dim small" });
   const topics = element("div", {});
   const row = element("div", { class: "memory-map-row" });
@@ -327,12 +329,12 @@ function hitRow(state, { node, score, signals }) {
   if (!Object.keys(signals).length) why.push("part of what is known of you"); // told of the one who asks, not found by a search
   else if (!why.length) why.push("little speaks for it");
   else if (isRecent(signals)) why.push("said recently");
-  const numbers = [["score", score], ...Object.entries(signals)].map(([name, value]) => `${name.replaceAll("_", " ")} ${value.toFixed(2)}`).join(" · ");
+  const numbers = Object.entries(signals).map(([name, value]) => `${name.replaceAll("_", " ")} ${value.toFixed(2)}`).join(" · ");
   return element(
     "li",
     { class: "hit", "data-node": node.id },
     button([element("span", { class: "text" }, shortened(node.scene.action)), element("span", { class: "dim small" }, `of ${happened(node)}`)], () => state.open(node.id), { class: "memory-line" }),
-    element("details", {}, element("summary", { class: "small" }, why.join(", ")), element("p", { class: "small dim" }, numbers)),
+    numbers ? element("details", {}, element("summary", { class: "small" }, `${why.join(", ")} · score ${score.toFixed(2)}`), element("p", { class: "small dim" }, numbers)) : element("p", { class: "small dim" }, why.join(", ")),
   );
 }
 

@@ -38,7 +38,7 @@ async function showList(root, context) {
   let stamp = first.stamp;
   if (!first.total) {
     context.follow("sessions", () => stamp, context.reload);
-    root.append(emptyState("No session yet", "A message to the assistant begins one: from an MCP client (see Connect), claw ask \"…\", or claw chat."));
+    root.append(emptyState("No session yet", "A message to the assistant begins one: from an MCP client (see Connect), `claw ask \"…\"`, or `claw chat`."));
     return;
   }
   const find = (event) => {
