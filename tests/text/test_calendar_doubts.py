@@ -540,3 +540,70 @@ def test_a_verb_of_two_times_alone_tells_no_day(told: str) -> None:
 )
 def test_such_a_verb_is_no_past_behind_what_looks_ahead(told: str) -> None:
     assert resolved(told, MONDAY)[1] == ("2026-11-20",)
+
+
+FARTHER_WEEKS = {
+    "下下周二开会": "2026-10-20",
+    "上上周五去的": "2026-09-25",
+    "大后天办签证": "2026-10-10",
+    "大前天买的": "2026-10-04",
+    "再来週の火曜日に行く": "2026-10-20",
+    "先々週の金曜日に行った": "2026-09-25",
+    "しあさって行く": "2026-10-10",
+    "다다음주 화요일에 가": "2026-10-20",
+    "지지난주 화요일에 갔어": "2026-09-22",
+    "그끄저께 왔어": "2026-10-04",
+    "글피에 면접": "2026-10-10",
+    "haftaya salı toplantı var": "2026-10-13",
+    "haftaya bugün uçuyoruz": "2026-10-14",
+    "öbür hafta salı geliyor": "2026-10-20",
+    "geçen haftaki salı": "2026-09-29",
+    "evvelki gün aldım": "2026-10-05",
+    "в позапрошлую пятницу ездили": "2026-09-25",
+    "на позапрошлой неделе во вторник": "2026-09-22",
+    "послепослезавтра летим": "2026-10-10",
+    "через неделю вылет": "2026-10-14",
+    "неделю назад звонил": "2026-09-30",
+    "vorvorgestern war ich da": "2026-10-04",
+}
+DAYS_WITH_ENDINGS = {
+    "perşembeye ertelendi": "2026-10-08",
+    "cumaya randevum var": "2026-10-09",
+    "bu pazar pikniğe gidiyoruz": "2026-10-11",
+    "20 ekimde gelecek": "2026-10-20",
+    "ayın 28'inde geliyor": "2026-10-28",
+    "ayın 28inde geliyor": "2026-10-28",
+    "к пятнице сдам": "2026-10-09",
+    "27 числа узи": "2026-10-27",
+    "사흘 뒤 면접": "2026-10-10",
+    "이틀 전에 왔어": "2026-10-05",
+    "일주일 뒤에 가": "2026-10-14",
+    "금욜에 만났어": "2026-10-02",
+    "지난달 5일에 갔어": "2026-09-05",
+    "다음달 20일에 가": "2026-11-20",
+    "十月二十七号到": "2026-10-27",
+    "二十七号到": "2026-10-27",
+    "下个月3号去": "2026-11-03",
+}
+
+
+@pytest.mark.parametrize(("told", "day"), [*FARTHER_WEEKS.items(), *DAYS_WITH_ENDINGS.items()])
+def test_a_longer_word_for_a_day_is_not_read_as_the_shorter_one_in_it(told: str, day: str) -> None:
+    assert resolved(told, date(2026, 10, 7))[1] == (day,)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "화요일 목요일마다 9시 재무관리 수업",
+        "salı pazarından aldım",
+        "her ayın 7'sinde öderim",
+        "her ayın 15'inde öderim",
+        "öbür cuma geliyor",
+        "через вторник приём",
+        "엊그제 왔어",
+        "엄마 생신은 11월 30일이야",
+    ],
+)
+def test_a_word_beside_a_day_that_makes_it_none(told: str) -> None:
+    assert resolved(told, date(2026, 10, 6)) == (told, ())

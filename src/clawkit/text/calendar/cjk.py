@@ -29,6 +29,7 @@ _HABIT = re.compile(
 )
 _CLAUSE_END = re.compile(r"[、\uff0c,\uff1a:]")
 _LAST_SYLLABLE, _PAST_FINAL = 28, 20
+_TENS = re.compile("([二三]?)十([一二三四五六七八九]?)")
 _PRESENT_SYLLABLES = "있겠"
 
 
@@ -82,11 +83,17 @@ def _meaning(said: _Said) -> Span | None:
     match, day = said.match, said.day
     if match["month"]:
         return _dated(said)
+    if match["of_day"]:
+        first, _ = _named_unit(match["of_month"], day)
+        found = first.replace(day=_number(match["of_day"]))
+        return found, found
     if match["bare"]:
-        number = int(match["bare"])
-        return said.chosen(*spans.day_of_month(number, day))
+        return said.chosen(*spans.day_of_month(_number(match["bare"]), day))
     if match["only"]:
         return spans.whole_year(int(match["only"]))
+    if match["days"]:
+        count = int(_meanings("days")[match["days"]])
+        return spans.away(_sign(match["days_where"]) * count, "day", day, exact=True)
     if match["unit"]:
         return _away(match, day, asking=said.asking)
     if match["ja"] or match["zh"] or match["ko"]:
@@ -97,7 +104,11 @@ def _meaning(said: _Said) -> Span | None:
     if match["relative"]:
         first, _, last = _meanings("relative")[match["relative"]].partition("..")
         return day + timedelta(int(first)), day + timedelta(int(last or first))
-    which, _, unit = _meanings("spans")[match["span"]].rpartition("-")
+    return _named_unit(match["span"], day)
+
+
+def _named_unit(words: str, day: date) -> Span:
+    which, _, unit = _meanings("spans")[words].rpartition("-")
     return spans.unit(cast("Unit", unit), cast("Which", which), day)
 
 
@@ -119,8 +130,12 @@ def _dated(said: _Said) -> Span | None:
 
 def _away(match: re.Match[str], day: date, *, asking: bool) -> Span | None:
     unit = cast("Unit", _meanings("units")[match["unit"]])
-    sign = -1 if match["where"] in "前전" else 1
-    return spans.away(sign * _number(match["count"]), unit, day, exact=not asking or unit == "day")
+    count = _sign(match["where"]) * _number(match["count"])
+    return spans.away(count, unit, day, exact=not asking or unit == "day")
+
+
+def _sign(where: str) -> int:
+    return -1 if where in "前전" else 1
 
 
 def _weekday(said: _Said) -> Span | None:
@@ -132,16 +147,19 @@ def _weekday(said: _Said) -> Span | None:
         found = spans.weekday_of(wanted, cast("Which", _meanings("which")[week]), day)
     elif which:
         found = spans.weekday(wanted, cast("Which", _meanings("which")[which]), day)
-    elif wanted == day.weekday() and not (said.asking and said.past):
-        found = day
     elif not said.asking and not said.past and _HABIT.search(said.sentence):
         return None
+    elif wanted == day.weekday() and not (said.asking and said.past):
+        found = day
     else:
         found = spans.weekday(wanted, "last" if said.past else "coming", day)
     return found, found
 
 
 def _number(text: str) -> int:
+    if tens := _TENS.fullmatch(text):
+        first, last = (int(_meanings("numbers").get(one, one or 0)) for one in tens.groups())
+        return 10 * (first or 1) + last
     return int(_meanings("numbers").get(text, text))
 
 
@@ -163,24 +181,29 @@ def _meanings(kind: str) -> dict[str, str]:
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    number = rf"\d{{1,2}}|{_either('numbers')}"
+    digit = "[一二三四五六七八九]"
+    number = rf"\d{{1,2}}|[二三]?十{digit}?|{_either('numbers')}"
     day = rf"(?: ?(?P<day>{number})[日号號일])?"
     weekday = (
-        r"(?<!毎)(?<!毎週)(?:(?P<ja_week>[先今来])週の?|(?P<ja_which>この前の|次の))?"
+        r"(?<!毎)(?<!毎週)(?:(?P<ja_week>先[々先]|再来|[先今来])週の?|(?P<ja_which>この前の|次の))?"
         r"(?P<ja>[月火水木金土日])曜日?"
-        r"|(?<![每\d一二两三四五六七八九十])(?P<zh_week>[上下这這][个個]?|本)?(?:星期|[礼禮]拜|[周週])"
+        r"|(?<![每\d一二两三四五六七八九十])(?P<zh_week>(?:上上|下下|[上下这這])[个個]?|本)?(?:星期|[礼禮]拜|[周週])"
         r"(?P<zh>[一二三四五六日天])"
-        r"|(?<!매주 )(?:(?P<ko_week>지난|저번|이번|다음) ?주 ?|(?P<ko_which>지난|저번|이번|다음) )?"
-        r"(?P<ko>[월화수목금토일])요일"
+        r"|(?<!매주 )(?:(?P<ko_week>지지난|저저번|다다음|지난|저번|이번|다음|담) ?주 ?"
+        r"|(?P<ko_which>지난|저번|이번|다음) )?(?P<ko>[월화수목금토일])(?:요일|욜)"
     )
+    months = "|".join(one for one, meant in _meanings("spans").items() if meant.endswith("month"))
     count = rf"(?<!\d)(?P<count>\d{{1,3}}|{_either('numbers')}) ?"
     return re.compile(
         r"(?<!\d)(?:(?P<year>\d{4})[年년] ?)?"
         rf"(?P<month>{number})[月월](?!曜|요){day}"
-        r"|(?<![\d.,:/年月년월])(?<![年月년월] )(?P<bare>[12]?\d|3[01])"
+        rf"|(?P<of_month>{months}) ?の?(?P<of_day>{number})[日号號일]"
+        r"|(?<![\d.,:/年月년월第二三十])(?<![年月년월] )"
+        rf"(?P<bare>[12]?\d|3[01]|[二三]十{digit}?|十{digit})"
         r"(?:日(?=に(?![\d一二三四五六七八九十何])|から|まで|は)"
         r"|[号號](?=[到来來去回走开開有要上下晚早见見出之前搬考交我他她會会])|일(?=에|부터|까지))"
         r"|(?<!\d)(?P<only>(?:19|20)\d\d)[年년]"
+        rf"|(?P<days>{_either('days')}) ?(?P<days_where>[전후뒤])"
         rf"|{count}(?P<unit>{_either('units')})(?:以| )?(?P<where>[前전后後후뒤])"
         rf"|(?P<year_of>{_either('season_which')}) ?(?P<season>{_either('seasons')})"
         rf"|{weekday}"

@@ -98,7 +98,10 @@ class Found(msgspec.Struct, frozen=True):
         places = cast("list[PlacedWord]", self.places[max(first, 0) : max(last, 0)])
         words = [place.word for place in places]
         names = {"V": "since", "Z": "toward"}
-        return frozenset(word.value or names[word.symbol] for word in words if word.symbol in names)
+        found = {word.value or names[word.symbol] for word in words if word.symbol in names}
+        if self.symbol("w") and self.place("w").word.toward:
+            found.add("toward")
+        return frozenset(found)
 
     @property
     def evidence(self) -> Evidence:
@@ -407,10 +410,11 @@ def _weekend(found: Found) -> Span | None:
 
 def _day_of_month(found: Found) -> Span | None:
     """The 22nd, where no noun follows that it counts."""
-    number = found.value("d")
-    if not 1 <= number <= 31 or not found.neighbours.are_not_counted():
+    number, language = found.value("d"), found.lexicon.language
+    certain = context.has_in(language, "certain", found.words)
+    if not 1 <= number <= 31 or not (certain or found.neighbours.are_not_counted()):
         return None
-    if found.symbol("p")[:1] == "A" or context.has_in(found.lexicon.language, "floor", found.words):
+    if found.symbol("p")[:1] == "A" or context.has_in(language, "floor", found.words):
         return None
     if not found.asking and _has_month(found):
         return NOTHING
@@ -550,7 +554,7 @@ _RULES: tuple[tuple[str, Meaning], ...] = (
     ),
     (r"(?P<m>[Mm])\.?(?P<d>[do])[-TZPpF]{1,2}(?P<e>[do])(?:,?(?P<y>Y))?", _month_days),
     (
-        rf"{_BEFORE}?(?:(?P<b>B)[PpF]{{0,2}}-?)?(?P<l>{_WHICH})?(?P<m>[Mm]){_AFTER_MONTH}",
+        rf"{_BEFORE}?(?:(?P<b>B)[PpF]{{0,2}}-?)?(?P<l>{_WHICH})?(?<!d)(?P<m>[Mm]){_AFTER_MONTH}",
         _month,
     ),
     (rf"{_BEFORE}?(?P<l>{_WHICH})?(?P<w>[Ww])(?:(?P<dot>\.)|F?(?P<r>{_WHICH}))?", _weekday),

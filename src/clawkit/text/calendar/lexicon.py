@@ -15,6 +15,7 @@ _TWELVE = range(1, 13)
 # Where a word is in two lists, it is of the first.
 _MEANINGS: dict[str, tuple[str, Sequence[int | str | None]]] = {
     "weekdays": ("W", range(7)),
+    "weekdays_toward": ("W", range(7)),
     "months": ("M", _TWELVE),
     "short_months": ("m", _TWELVE),
     "short_weekdays": ("w", range(7)),
@@ -61,6 +62,8 @@ class Word(msgspec.Struct, frozen=True):
     value: Any = None
     doubtful: bool = False
     short: bool = False
+    toward: bool = False
+    """Whether its ending points to what is to come."""
 
 
 OTHER = Word(" ")
@@ -113,7 +116,7 @@ def _lexicon(name: str, language: dict[str, Any]) -> Lexicon:
     for text, word in (*_relative(language["relative"]), *_entries(language)):
         doubtful = text.startswith("?")
         phrase = tuple(text.lstrip("?").replace("-", " ").split())
-        entry = Word(word.symbol, word.value, doubtful, word.short)
+        entry = msgspec.structs.replace(word, doubtful=doubtful)
         phrases[phrase] = _both(phrases.get(phrase), entry)
     lengths: dict[str, set[int]] = {}
     for phrase in phrases:
@@ -155,5 +158,6 @@ def _entries(language: dict[str, Any]) -> Iterator[tuple[str, Word]]:
         for value, same in zip(values, meanings, strict=False):
             for word in listed(same):
                 kind = "m" if name == "months" and word in doubtful else symbol
-                entry = Word(kind, value, short=name == "short_months")
+                toward = name == "weekdays_toward"
+                entry = Word(kind, value, short=name == "short_months", toward=toward)
                 yield from ((word + part, entry) for part in (parts if kind == "W" else ("",)))
