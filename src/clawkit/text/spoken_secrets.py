@@ -58,7 +58,8 @@ _NONE = frozenset({"none", "null", "nil", "empty"})
 _LONG_KEY = re.compile(r"(?=[^\s]*\d)(?=[^\s]*[A-Za-z])[\w./+=-]{12,}")
 _SHORTEST_POINTED = 5
 _MEASURE = re.compile(r"[£$€]?\d+(?:[.,:]\d+)*[^\W\d_]{1,3}\d{0,2}")
-_ENDS_NUMBER = r"(?![\w%€£$°]|[.,:/-]\d)"
+_UNSPACED = "\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af"
+_ENDS_NUMBER = rf"(?![%€£$°年月日号時点分個回년월일시분개번]|[^\W{_UNSPACED}]|[.,:/-]\d)"
 _DIGITS = re.compile(
     r"(?!(?:19|20)\d\d-\d\d?-\d)"
     r"(?:\d(?:[ -]\d){2,11}|\d\d(?:[ -]\d\d){1,5}|\d{3}(?:[ -]\d{3}){1,3}|\d{3,12})" + _ENDS_NUMBER
@@ -170,6 +171,7 @@ def _named(text: str, kind: str, start: int = 0) -> list[re.Match[str]]:
         for name in _names(kind).finditer(text, start)
         if not _is_mentioned().search(text, max(0, name.start() - _LONGEST_BEFORE), name.start())
         and not (kind == PIN and _is_kept(text, name))
+        and not _kept_before_unspaced().search(text, 0, name.start())
     ]
 
 
@@ -191,6 +193,12 @@ def _is_mentioned() -> re.Pattern[str]:
 def _kept_before() -> re.Pattern[str]:
     kept = unbroken(table("spoken_secrets")["names"]["kept"])
     return re.compile(rf"(?<!\w)(?:{kept})(?:['\u2019]s)?[\s-]+\Z", re.IGNORECASE)
+
+
+@cache
+def _kept_before_unspaced() -> re.Pattern[str]:
+    kept = unbroken(table("spoken_secrets")["names"]["kept_without_spaces"])
+    return re.compile(rf"(?:{kept})[문門的의の]?\s?\Z")
 
 
 @cache
@@ -388,8 +396,9 @@ def _value_after(text: str, name: re.Match[str], kind: str) -> tuple[int, int] |
 
 @cache
 def _gap(*, spaced: bool) -> re.Pattern[str]:
-    """Between a name and the value right behind it; "dazu" may stand there, too."""
-    still = rf"(?:\s+(?:{_links('still')})(?!\w)){{0,2}}"
+    """Between a name and the value right behind it; "dazu" or "changed" may stand there, too."""
+    changed = rf"(?:\s+(?:{_links('changed')})(?!\w))?"
+    still = rf"{changed}(?:\s+(?:{_links('still')})(?!\w)){{0,2}}"
     return re.compile(rf"{still}\s+" if spaced else rf"{still}\s*", re.IGNORECASE)
 
 
