@@ -1,3 +1,5 @@
+# ruff: noqa: RUF001 - letters and marks of Cyrillic, Turkish and Chinese are meant.
+
 from __future__ import annotations
 
 import pytest
@@ -48,6 +50,16 @@ def test_what_is_typed_for_a_program_tells_nothing(text: str) -> None:
         "Sono celiaca, posso mangiare il pane?",
         "Sou celíaco, posso comer pão?",
         "Savais-tu que Marie est enceinte ?",
+        "Selim abiye borcumu kapattım, başka kime borcum var?",
+        "Вернула Лене пять тысяч, кому я ещё должна?",
+        "Я купила билеты на 5 июня, когда у Маши каникулы?",
+        "수빈언니한테 2만원 갚았는데 또 누구한테 빌렸지?",
+        "나 오늘 치과 갔다왔어, 다음 예약 언제야?",
+        "我把五百还给老张了，我还欠谁钱？",
+        "昨日歯医者に行った、次はいつ？",
+        "Oddałam Pawłowi 1200, kto mi jeszcze wisi?",
+        "кто-то позвонил вчера",
+        "我忘记带钥匙了",
     ],
 )
 def test_a_question_may_tell_something(text: str) -> None:
@@ -65,6 +77,17 @@ def test_a_question_may_tell_something(text: str) -> None:
         "Who is Ana? Where does she live?",
         "¿Dónde vivo?",
         "Où habite Marie ?",
+        "Kemal Bey geldi mi, gelmedi mi?",
+        "Маша, сколько ей лет?",
+        "他走了吗，还是没走？",
+        "кто мне должен денег",
+        "谁欠我钱",
+        "kasanın anahtarı nerede",
+        "우리 교수님 이메일이 뭐였지",
+        "забудь про карту и про Лену",
+        "忘掉我说的关于小李的事",
+        "도현이에 대해 말한 거 잊어줘",
+        "Hüseyin hakkında söylediklerimi unut",
     ],
 )
 def test_what_only_asks_tells_nothing(text: str) -> None:
@@ -110,6 +133,15 @@ def test_an_order_to_do_something_is_told_from_what_is_to_be_kept(
         "これからは電車で行く",
         "不再喝咖啡",
         "이제 서울에 살아",
+        "Filiz hanım Beloc'u kesti, Coversyl başladım",
+        "Elif'in dersi perşembeye ertelendi",
+        "доктор подняла эутирокс до 75",
+        "остаёмся на Удальцова",
+        "약을 75mcg로 올렸어",
+        "면접이 미뤄졌어",
+        "我们把车卖了",
+        "医生让我停药",
+        "先週引っ越した",
     ],
 )
 def test_a_change_is_told_by_its_words(text: str) -> None:

@@ -430,3 +430,55 @@ async def test_what_was_said_before_has_its_days_too(server: Served, clock: Cloc
         await tell(client, "I met Ana on Friday.", "She has a new dog.")
         clock.now += 300 * DAY
         assert "(I met Ana on Friday (2026-11-13).)" in await recalled(client, "Who has a new dog?")
+
+
+CHANGED = {
+    "Tansiyon için sabahları Beloc içiyorum.": (
+        "Doktor tansiyon ilacım Beloc'u kesti, sabahları Coversyl içiyorum.",
+        "Tansiyon için hangi ilacı içiyorum?",
+    ),
+    "Танцы у Маши по вторникам в пять.": (
+        "Танцы у Маши перенесли на среду в пять.",
+        "Когда у Маши танцы?",
+    ),
+    "我每天早上吃氨氯地平降血压。": (
+        "医生让我停了氨氯地平，早上吃缬沙坦降血压。",
+        "我吃什么降血压？",
+    ),
+    "재무관리 시험은 B103에서 봐.": (
+        "재무관리 시험 장소가 B201로 변경됐어.",
+        "재무관리 시험은 어디서 봐?",
+    ),
+}
+
+
+async def test_what_has_changed_is_told_first_in_each_language(
+    server: Served, clock: Clock
+) -> None:
+    async with client_of(server) as client:
+        for before, (after, _) in CHANGED.items():
+            await tell(client, before)
+            clock.now += DAY
+            await tell(client, after)
+            clock.now += DAY
+        for before, (after, asked) in CHANGED.items():
+            told = await recalled(client, asked)
+            assert after in told
+            assert f"(earlier): {before}" in told
+
+
+async def test_what_is_told_with_a_question_is_told_again_and_an_order_to_forget_is_not(
+    server: Served,
+) -> None:
+    told = {
+        "Вернула Лене пять тысяч, кому я ещё должна?": "Сколько я вернула Лене?",
+        "Selim abiye borcumu kapattım, başka kime borcum var?": "Selim abiye borcum ne oldu?",
+        "我把五百还给老张了，我还欠谁钱？": "我还给老张多少钱？",
+    }
+    async with client_of(server) as client:
+        await tell(client, *told, "забудь про мой долг Лене", "忘掉我说的关于老张的事")
+        for text, asked in told.items():
+            block = await recalled(client, asked)
+            assert text in block
+            assert ": забудь" not in block
+            assert ": 忘掉" not in block
