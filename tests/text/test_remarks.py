@@ -1,3 +1,5 @@
+# ruff: noqa: RUF001 - letters of Cyrillic and Turkish that look like others are meant.
+
 from __future__ import annotations
 
 import pytest
@@ -18,7 +20,7 @@ from clawkit.text.remarks import is_thanks, to_forget, told_beside_orders
         ("Oublie ce que j'ai dit sur Paul.", "Paul"),
         ("Dimentica quello che ho detto su Marco", "Marco"),
         ("Vergeet wat ik over Jan gezegd heb", "Jan"),
-        ("Забудь, что я сказал о Маше", "Маше"),  # noqa: RUF001 - Russian
+        ("Забудь, что я сказал о Маше", "Маше"),
         ("adresimi unut", "adresimi"),
         ("住所を忘れてください", "住所"),
         ("忘记我的地址", "我的地址"),
@@ -41,10 +43,17 @@ from clawkit.text.remarks import is_thanks, to_forget, told_beside_orders
         ("Vergiss, was ich dir über Anna erzählt habe", "Anna"),
         ("Dimentica quello che ho detto di Ettore", "Ettore"),
         ("Vergeet wat ik over Joris zei", "Joris"),
-        ("Selma hakkında söylediklerimi unut", "Selma"),  # noqa: RUF001 - Turkish
+        ("Selma hakkında söylediklerimi unut", "Selma"),
         ("忘记我说的王医生的事", "王医生"),
         ("田中さんについて言ったことを忘れて", "田中"),
         ("수진이에 대해 말한 것을 잊어 줘", "수진"),
+        ("забудь, что я говорила про Лену", "Лену"),
+        ("забудь историю с Леной", "Леной"),
+        ("адрес забудь пожалуйста", "адрес"),
+        ("도현이 얘기 지워줘", "도현"),
+        ("도현이랑 있었던 일 다 잊어줘", "도현"),
+        ("把老张的事忘了吧", "老张"),
+        ("请把我的地址删掉", "我的地址"),
     ],
 )
 def test_an_order_to_forget_names_something(order: str, named: str) -> None:
@@ -116,6 +125,9 @@ def test_why_something_is_to_be_forgotten_is_no_part_of_its_name(
         "Olvida eso, mañana no trabajo",
         "Oublie ça, on part demain",
         "Never mind",
+        "хлеб не забудь",
+        "把钥匙忘了",
+        "我把照片删了",
     ],
 )
 def test_what_only_looks_like_it_is_no_such_order(said: str) -> None:
@@ -130,6 +142,11 @@ def test_thanks_are_told_from_what_one_is_thankful_for() -> None:
         "谢谢!",
         "Merci beaucoup",
         "ok thanks",
+        "большое спасибо",
+        "çok teşekkürler",
+        "고맙습니다",
+        "Dzięki!",
+        "Tack så mycket",
     ):
         assert is_thanks(said)
     for said in ("Thanks for the flowers from Anna", "Thanksgiving is on Thursday"):
