@@ -1,3 +1,5 @@
+# ruff: noqa: RUF001 - letters of Turkish are meant.
+
 from __future__ import annotations
 
 import re
@@ -677,6 +679,21 @@ def test_what_is_stated_is_acknowledged_and_what_is_not_understood_is_quoted(
     assert ask("Hi", said) == acknowledged
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Jestem uczulona na penicylinę i na koty.",
+        "karta do konta",
+        "Jag har en katt och en hund.",
+        "ben de Selim abiye borçluyum",
+        "Zeynep vejetaryen, yemek söylerken dikkat et",
+        "Can fıstığa alerjik.",
+    ],
+)
+def test_what_is_said_in_a_language_without_answers_is_answered_in_english(said: str) -> None:
+    assert ask("Hi", said) == f"Got it: “{said.rstrip('.')}”."
+
+
 def test_recalled_lines_are_older_than_the_messages() -> None:
     system = f"Be kind.\n\n{EARLIER}\n- I like tea.\n- My favorite color is blue."
     assert ask("Hi", "What's my favorite color?", system=system) == "Your favorite color is blue."
@@ -796,9 +813,9 @@ def test_other_things_get_a_short_and_honest_answer(said: str, expected: str) ->
         ("J'habite à Lyon.", "Où est-ce que j'habite ?", "Lyon"),
         ("Mi color favorito es el azul.", "¿Cuál es mi color favorito?", "azul"),
         ("Vivo en Madrid.", "¿Dónde vivo?", "Madrid"),
-        ("我最喜欢的颜色是蓝色。", "我最喜欢的颜色是什么？", "蓝色"),  # noqa: RUF001 - Chinese marks
-        ("我住在上海。", "我住在哪里？", "上海"),  # noqa: RUF001 - Chinese marks
-        ("私の好きな色は青です。", "私の好きな色は何ですか？", "青"),  # noqa: RUF001 - Japanese marks
+        ("我最喜欢的颜色是蓝色。", "我最喜欢的颜色是什么？", "蓝色"),
+        ("我住在上海。", "我住在哪里？", "上海"),
+        ("私の好きな色は青です。", "私の好きな色は何ですか？", "青"),
     ],
 )
 def test_simple_facts_in_other_languages_are_quoted(told: str, question: str, quoted: str) -> None:

@@ -1,6 +1,7 @@
 """The words around what is told, in the language of the message where a table has them.
 
-A language is known by the words that every text in it has; a table has each one's.
+A language is known by the words that every text in it has; a table has each one's. Those that have
+no answers are known, too: what is written in them is answered in English, not in one that is alike.
 """
 
 from __future__ import annotations
@@ -97,6 +98,10 @@ _IN_OTHERS_TOO = frozenset(("i", "a", "me", "no", "so", "do", "in", "am", "an", 
 """English words that do not make a sentence English: `I figli`, `a Leonor`, `we gaan`."""
 
 
+_FOREIGN_WORD = re.compile(r"\b[a-z]*[^\W\d_a-zA-Z]\w*")
+"""A word, and no name, with a letter that English has not."""
+
+
 def phrases_for(text: str, *before: str) -> Phrases:
     """Those of the language that most words of a message are in; in doubt the one of what the
     person said before, the nearest first, else English.
@@ -108,7 +113,8 @@ def phrases_for(text: str, *before: str) -> Phrases:
         if len(may_be) == 1:
             break
         may_be = may_be & _likeliest(said) or may_be
-    return phrases_in(min(may_be) if len(may_be) == 1 else ENGLISH)
+    (language, *others) = may_be
+    return phrases_in(language if not others and language in table("answers") else ENGLISH)
 
 
 def every_language(first: Phrases) -> list[Phrases]:
@@ -126,10 +132,10 @@ def _likeliest(text: str) -> frozenset[str]:
     english, _ = _telling_words()
     if words & english:
         words -= _in_english() - english
-    scores = dict.fromkeys(table("answers"), Fraction())
-    for name, known in _words_of_languages().items():
-        if name in scores:
-            scores[name] = sum((_share(word) for word in words & known), Fraction())
+    scores = {
+        name: sum((_share(word) for word in words & known), Fraction())
+        for name, known in _words_of_languages().items()
+    }
     most = max(scores.values())
     return frozenset(name for name in scores if scores[name] == most)
 
@@ -148,7 +154,7 @@ def phrases_in(language: str) -> Phrases:
 def is_english(text: str) -> bool:
     words = _words(folded(text))
     own, others = map(words.intersection, _telling_words())
-    return len(own) > 2 * len(others)
+    return len(own) > 2 * len(others) + len(_FOREIGN_WORD.findall(text))
 
 
 def _words(text: str) -> set[str]:
@@ -164,6 +170,8 @@ def _words_of_languages() -> dict[str, frozenset[str]]:
         | (_of_days(of) - _in_english())
         for name, of in table("days").items()
     }
+    for name, words in table("words")["words_of_others"].items():
+        found[name] = found.get(name, frozenset()) | frozenset(words.split())
     return found | {ENGLISH: _telling_words()[0]}
 
 
