@@ -209,6 +209,8 @@ def memory_of(home: Path) -> BeingStore:
         ("O meu número de telemóvel é 912 345 678.", "Apaga o meu número de telemóvel.", "Esq"),
         ("Ich fahre im Juli nach Wien.", "Vergiss, dass ich im Juli nach Wien fahre.", "Vergessen"),
         ("Jan woont in Utrecht.", "Vergeet wat ik over Jan gezegd heb.", "Vergeten: “"),
+        ("Лену видели в Туле.", "забудь, что я говорила про Лену", "Forgotten: “"),
+        ("도현이는 오이를 못 먹어.", "도현이 얘기 지워줘", "Forgotten: “"),
     ],
 )
 async def test_an_order_to_forget_takes_back_what_it_names_and_is_no_memory(
@@ -331,6 +333,25 @@ async def test_a_locked_memory_does_not_hold_up_an_answer(
         async with Assistant(config) as assistant:
             await say(assistant, "What is my colour?", "two", origin="ask")
         assert "My colour is teal" in system_of(server.requests[1])
+
+
+async def test_the_end_waits_for_what_is_to_be_kept_longer_than_for_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(long_term.PATIENCE, "0.05")
+    monkeypatch.setattr(long_term, "_SETTLING", 0.05)
+    free = threading.Event()
+    whole = long_term._open
+    monkeypatch.setattr(long_term, "_open", lambda *given: free.wait() and whole(*given))
+    with scripted(tmp_path, [Say("Here I am.")], more=KEYWORDS) as (_, config):
+        async with Assistant(config) as assistant:
+            await say(assistant, "My colour is teal.", "one", origin="ask")
+            opening = threading.Timer(0.5, free.set)
+            opening.start()
+        assert free.is_set()
+    with closing(memory_of(tmp_path)) as store:
+        (hit,) = store.open(store.default()).search("colour").hits
+    assert hit.node.scene.action == "My colour is teal."
 
 
 async def test_a_fault_of_memory_does_not_cost_the_answer(

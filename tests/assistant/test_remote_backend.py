@@ -98,6 +98,7 @@ async def test_a_being_that_never_answers_is_said_to_and_for_how_long(
     monkeypatch.setenv("BEING", "brt_x")
     monkeypatch.setenv(long_term.PATIENCE, "0.25")
     monkeypatch.setattr(long_term, "_SETTLING", 0.1)
+    monkeypatch.setattr(long_term, "_KEEPING", 0.1)
     heard = Heard()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         more = memory_at(f"http://127.0.0.1:{silent.getsockname()[1]}/mcp/x")

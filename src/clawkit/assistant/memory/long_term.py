@@ -33,7 +33,9 @@ PATIENCE = "CLAW_MEMORY_PATIENCE"
 """Names the seconds for which an answer waits for memory; what is to be kept is kept anyway."""
 _USUAL_PATIENCE = 5.0
 _SETTLING = 5.0
-"""Seconds for which the end waits for what is still to be kept."""
+"""Seconds for which the end waits for what is still at work."""
+_KEEPING = 30.0
+"""Likewise for what is still to be kept or forgotten: an answer has said that it is."""
 _CLOSING = 30.0
 _THREADS = 8
 _DEFAULT_LIMIT = 10
@@ -51,6 +53,7 @@ class LongTermMemory:
         self._workers = Workers(_THREADS)
         self._at_work: set[asyncio.Future[Any]] = set()
         self._late: set[asyncio.Future[Any]] = set()
+        self._promised: set[asyncio.Future[Any]] = set()
         self._waited = 0.0
         """Seconds for which the first of those was waited for."""
 
@@ -61,14 +64,15 @@ class LongTermMemory:
 
     async def keep(self, said: tuple[TurnMessage, ...], session: str, tell: Tell) -> None:
         """Remember a turn."""
-        notice = await self._tried(lambda being: being.keep(said, session), tell)
+        notice = await self._tried(lambda being: being.keep(said, session), tell, promised=True)
         if notice:
             tell(f"memory: {notice}")
 
     async def forget(self, named: Sequence[str], said: str, tell: Tell) -> str:
         """Take back what a person names in what they said; says what was done."""
         done = [
-            await self._tried(lambda being, one=one: being.forget(one, said), tell) for one in named
+            await self._tried(lambda being, one=one: being.forget(one, said), tell, promised=True)
+            for one in named
         ]
         return " ".join(filter(None, done))
 
@@ -85,6 +89,8 @@ class LongTermMemory:
     async def close(self) -> None:
         if self._at_work:
             await asyncio.wait(self._at_work, timeout=_SETTLING)
+        if self._promised:
+            await asyncio.wait(self._promised, timeout=_KEEPING)
         if self._being is None:
             return
         try:
@@ -95,9 +101,10 @@ class LongTermMemory:
             _log.warning("memory: %s, so it may lack what was said", error)
         self._being = None
 
-    async def _tried(self, work: Work[T], tell: Tell) -> T | None:
+    async def _tried(self, work: Work[T], tell: Tell, *, promised: bool = False) -> T | None:
+        patience = seconds_in(os.environ, PATIENCE, _USUAL_PATIENCE)
         try:
-            return await self._done(work, seconds_in(os.environ, PATIENCE, _USUAL_PATIENCE))
+            return await self._done(work, patience, promised=promised)
         except QuotaError as error:
             tell(f"memory is full: {error}")
         except ClawError as error:
@@ -109,7 +116,7 @@ class LongTermMemory:
             tell(f"memory failed ({type(error).__name__}); going on without it")
         return None
 
-    async def _done(self, work: Work[T], patience: float) -> T:
+    async def _done(self, work: Work[T], patience: float, *, promised: bool = False) -> T:
         """Do it in a thread; what takes too long goes on there, and nobody waits for it.
 
         Nor for what comes behind it: a memory that hangs holds up one step of a turn, not each.
@@ -117,6 +124,8 @@ class LongTermMemory:
         patience = 0 if self._late else patience
         outcome = self._workers.start(self._with_being, {"work": work}).outcome
         self._at_work.add(outcome)
+        if promised:
+            self._promised.add(outcome)
         outcome.add_done_callback(self._ended)
         done, _ = await asyncio.wait((outcome,), timeout=patience)
         if not done:
@@ -128,6 +137,7 @@ class LongTermMemory:
     def _ended(self, outcome: asyncio.Future[Any]) -> None:
         self._at_work.discard(outcome)
         self._late.discard(outcome)
+        self._promised.discard(outcome)
         if not outcome.cancelled():
             outcome.exception()  # whoever still waited has been told
 
