@@ -229,6 +229,17 @@ def test_what_may_be_about_a_person_is_told_with_the_name_that_counts_it(
     ]
 
 
+def test_a_russian_name_in_another_case_may_be_the_person(
+    store: BeingStore, memory: Memory
+) -> None:
+    for text in ("Маше шесть лет", "вчера видели Машу", "Машина сломалась", "Маша танцует"):
+        memory.remember(text, ME)
+    found = find(store, memory.being, ErasureRequest("Маша")).maybe
+    assert [one.names for one in found] == [("Маше",), ("Машу",)]
+    who = ErasureRequest("Маша", ("Маше", "Машу"))
+    assert kept(store, memory, who=who) == ["Машина сломалась"]
+
+
 def test_a_name_in_what_was_said_before_a_memory_is_erased_from_there(
     store: BeingStore, memory: Memory
 ) -> None:

@@ -45,6 +45,9 @@ _UMLAUTS = {"a": "ä", "o": "ö", "u": "ü"}
 _PLAIN = {umlaut: letter for letter, umlaut in _UMLAUTS.items()}
 _OTHER_LETTERS = {"ø": "ö", "æ": "ä", "œ": "ö", "ł": "l", "đ": "d"}
 _LAST_WITH_ACCENTS = 0x2000
+# Of folded texts, which have no й and no ё.
+_RUSSIAN_NAME = re.compile("(?P<stem>[а-я]{2,}?)[аеиоуыэюяь]?")  # noqa: RUF001 - Russian
+_CASES = "[аеиоуыюяь]|[ое][ию]|[оеыи]м|[ое]го|[ое]му|[ыи]х|[ыи]ми|"  # noqa: RUF001 - Russian
 
 
 class Person(Struct, frozen=True):
@@ -135,6 +138,7 @@ class _Form:
         # Frau Albrecht is not Herr Albrecht, but Dr. Kim Nguyen is Kim Nguyen.
         needed = titles if len(words) == 1 else []
         self._pattern = re.compile(_name_pattern(form, words, needed))
+        self._inflected = _inflected_pattern(words[-1]) if self._alone else None
 
     def exact(self, text: str, plain: str, places: Places) -> Iterator[Span]:
         """Where this name stands and nobody else's can."""
@@ -156,6 +160,10 @@ class _Form:
                 start, end = _original_span(match.span(), places)
                 after = not match["ending"] or match["ending"] == "s"
                 yield _whole_name(text, start, end, spaced=True, after=after)
+        for match in self._inflected.finditer(plain) if self._inflected else ():
+            start, end = _original_span(match.span(), places)
+            if text[start].isupper():
+                yield _whole_name(text, start, end, spaced=True, after=True)
 
     def _is_written_as_name(self, text: str, match: re.Match[str], places: Places) -> bool:
         first = text[_original_span(match.span("name"), places)[0]]
@@ -216,6 +224,16 @@ def _name_pattern(form: str, words: list[str], titles: list[str]) -> str:
     if titles:
         before += rf"(?:{'|'.join(titles)})(?:\.\s*|\s+)(?:{_TITLE})*"
     return rf"{before}(?P<name>{name})(?P<ending>'s|s|')?(?!{_LETTER})(?!'{_LETTER}{{2}})"
+
+
+def _inflected_pattern(word: str) -> re.Pattern[str] | None:
+    """A Russian name in the cases that it can stand in, which may be another's, too: "Валентина"
+    is a name of her own, and he in the genitive.
+    """
+    name = _RUSSIAN_NAME.fullmatch(word)
+    if name is None:
+        return None
+    return re.compile(rf"(?<!{_LETTER}){name['stem']}(?:{_CASES})(?!{_LETTER})")
 
 
 def _spelling_pattern(word: str) -> str:
