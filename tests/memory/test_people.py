@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - letters and marks of Cyrillic, Turkish and Chinese are meant.
 """Who says "I": names given in passing, by a token, or by most of the notes; names in texts."""
 
 from __future__ import annotations
@@ -35,6 +36,18 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         ("mi chiamo Luca", "Luca"),
         ("ik heet Fenna de Boer", "Fenna de Boer"),
         ("私は田中です。", "田中"),
+        ("Merhaba, ben Mehmet Yıldız. Dükkanım var", "Mehmet Yıldız"),
+        ("안녕, 나는 김서연이야", "김서연"),
+        ("저는 서연이라고 합니다", "서연"),
+        ("我是王伟，在华为上班", "王伟"),
+        ("Привет! Я Анна Петрова, медсестра", "Анна Петрова"),
+        ("Cześć, jestem Kasia Nowak, grafik", "Kasia Nowak"),
+        ("Jag heter Elsa Lind", "Elsa Lind"),
+        ("나는 학생이야", ""),
+        ("我是高中生", ""),
+        ("должна я Ивану Петрову двести", ""),
+        ("ben İstanbul Üniversitesi'nde okuyorum", ""),
+        ("Yesterday, Ben Harper Lee, our boss, left", ""),
         ("I'm Italian.", ""),
         ("ich bin Vegetarier", ""),
         ("I'm tired", ""),
@@ -82,10 +95,25 @@ def test_in_a_shared_being_each_ones_i_is_their_own(memory: Memory) -> None:
         assert known(unit).voices == {"Ben Whitaker", "Anna Lopes"}
 
 
-@pytest.mark.parametrize("text", ["where is my key", "wo wohne ich", "où j'habite", "我的车在哪"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "where is my key",
+        "wo wohne ich",
+        "où j'habite",
+        "我的车在哪",
+        "나 어디 살아",
+        "где нас ждут",
+    ],
+)
 def test_first_persons_are_known(text: str) -> None:
     assert speaks_of_self(text)
     assert not speaks_of_self("Where does Ben live?")
+
+
+@pytest.mark.parametrize("text", ["누나가 왔어", "내일 만나", "Ben Whitaker left"])
+def test_a_part_of_a_word_is_no_first_person(text: str) -> None:
+    assert not speaks_of_self(text)
 
 
 @pytest.mark.parametrize(

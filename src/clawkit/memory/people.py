@@ -34,12 +34,17 @@ _INTRODUCED = re.compile(
     rf"|\b[Mm]ein Name ist"
     rf"|\b[Ii]ch (?:heiße|heisse|bin(?: die| der)?)|\b[Mm]e llamo|\b[Mm]i nombre es|\b[Ss]oy"
     rf"|\b[Jj]e m['’]appelle|\b[Mm]oi,? c['’]est|\b[Mm]i chiamo|\b[Mm]e chamo|\b[Cc]hamo-me"
-    rf"|\b[Ss]ou [oa]|\b[Ii]k heet|\b[Mm]ijn naam is|\b[Мм]еня зовут|\b[Aa]d\u0131m) {_NAME}"
+    rf"|\b[Ss]ou [oa]|\b[Ii]k heet|\b[Mm]ijn naam is|\b[Мм]еня зовут|\b[Aa]d\u0131m"
+    rf"|\b[Nn]azywam si\u0119|\b[Mm]am na imi\u0119|\b[Jj]estem|\b[Jj]ag heter) {_NAME}"
+    rf"|(?:^|[.!,:] )(?:ben|[Яя]) {_NAME}(?=[.,!]|$)"
     rf"|(?:私の名前は|私は)([\u3040-\u30ff\u4e00-\u9fff]{{2,8}}?)(?:です|と申します|といいます)"
     rf"|(?:我叫|我的名字是)([\u4e00-\u9fff]{{2,4}})"
-    rf"|제 이름은 ([\uac00-\ud7af]{{2,5}}?)(?:입니다|이에요|예요)"
+    rf"|(?:我是)([王李张刘陈杨赵吴徐孙][\u4e00-\u9fff]{{1,2}})(?=[,\uff0c。!\uff01]|$)"
+    rf"|[제내] 이름은 ([\uac00-\ud7af]{{2,5}}?)(?:입니다|이에요|예요|이야|야)"
+    rf"|(?:나는|난|저는) ([\uac00-\ud7af]{{2,5}}?)이?라고 (?:해|합니다)"
+    rf"|(?:나는|난|저는) ([김박최윤](?!사)[\uac00-\ud7af]{{2}})(?:입니다|이에요|예요|이야|야)"
 )
-_MAYBE = re.compile(r"(?:I\b|[Ii]ch bin|[Ss]oy|[Ss]ou)")
+_MAYBE = re.compile(r"(?:I\b|[Ii]ch bin|[Ss]oy|[Ss]ou|[Jj]estem|(?:[.!,:] )?(?:ben|[Яя]) )")
 _AND_AGE = re.compile(r", (?:aged )?\d{1,3}\b")
 _OCCUPATION = re.compile(
     r"\b(?:manager|director|officer|engineer|president|assistant|consultant|designer|developer"
@@ -50,7 +55,8 @@ _FIRST_PERSON = re.compile(
     r"\b(?:i|me|my|mine|myself|we|us|our|ours|ich|mir|mich|mein(?:e[rsnm]?)?|wir|uns|unsere?[rsnm]?"
     r"|je|moi|mon|mes|nous|notre|nos|yo|mí|mi|mis|nosotros|nuestr[oa]s?|io|mio|mia|miei|noi"
     r"|nostr[oaie]|eu|meu|minha|meus|minhas|nós|nosso|nossa|ik|mij|mijn|wij|ons|onze|я|мне|мой|моя"
-    r"|benim|bana)\b|j['’]|私|僕|俺|我|나|저|내",
+    r"|моё|мои|меня|мной|мы|нас|нам|наш|наша|наше|наши|нашу|нашей|benim|bana|beni|bende|benden|bizim|bize)\b|j['’]|私|僕|俺|我"
+    r"|(?<![가-힣])(?:나|저|내|제|우리)(?:는|도|를|의|가|랑|한테|에게|한테서)?(?![가-힣])",
     re.IGNORECASE,
 )
 

@@ -192,6 +192,24 @@ async def test_the_users_own_name_given_once_is_the_user(server: Served, clock: 
             assert f"2026-11-18, Margaret Holloway: {mine}" in await recalled(client, asked)
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Mehmet Yıldız", "Merhaba, ben Mehmet Yıldız."),
+        ("김서연", "안녕, 나는 김서연이야."),
+        ("Анна Петрова", "Привет! Я Анна Петрова."),
+    ],
+)
+async def test_a_name_given_in_other_languages_is_the_user(
+    server: Served, name: str, told: str
+) -> None:
+    async with client_of(server) as client:
+        await tell(client, told)
+        await tell(client, "I am allergic to penicillin.")
+        told = await recalled(client, "What am I allergic to?")
+    assert told.splitlines()[1].startswith(f"2026-11-16, {name}: ")
+
+
 async def test_the_i_of_one_person_is_not_that_of_another(server: Served) -> None:
     asked = "When is my dentist appointment?"
     async with client_of(server, "Ben Whitaker") as ben, client_of(server, "Anna Lopes") as anna:
