@@ -85,3 +85,8 @@ def test_content_of_japanese_is_its_kanji_and_katakana():
 )
 def test_words_say_little_in_the_languages_of_their_text(text: str, words: list[str]) -> None:
     assert list(telling_words(text)) == words
+
+
+def test_turkish_words_of_questions_carry_nothing_of_what_is_asked() -> None:
+    assert content("Fuar ne zaman?") == [["fuar"]]
+    assert content("Benim anahtarlar nerede") == [["anahtarlar"]]

@@ -91,7 +91,7 @@ _ENGLISH = (
 _FOREIGN = "mi me la ha han ik mijn een het en van met naar zijn ben heb niet je bin meine unser ja"
 _LISTED = {
     "de": "german", "fr": "french", "es": "spanish",
-    "it": "italian", "pt": "portuguese", "nl": "dutch",
+    "it": "italian", "pt": "portuguese", "nl": "dutch", "tr": "turkish",
 }  # fmt: skip
 """The lists of words that say little, by the languages they are of."""
 _IN_OTHERS_TOO = frozenset(("i", "a", "me", "no", "so", "do", "in", "am", "an", "we"))
