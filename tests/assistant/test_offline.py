@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from clawkit.assistant.offline.model import Offline, answer_to
 from clawkit.assistant.offline.phrases import phrases_for, phrases_in
-from clawkit.assistant.offline.statements import Statement, is_taken_back, to_reader, told
+from clawkit.assistant.offline.statements import (
+    Statement,
+    is_taken_back,
+    parse_question,
+    to_reader,
+    told,
+)
 from clawkit.assistant.prompt import EARLIER, FORGOTTEN, ONLY_HERE, REMEMBERED
 from clawkit.models.protocol import (
     Finished,
@@ -692,6 +698,22 @@ def test_what_is_stated_is_acknowledged_and_what_is_not_understood_is_quoted(
 )
 def test_what_is_said_in_a_language_without_answers_is_answered_in_english(said: str) -> None:
     assert ask("Hi", said) == f"Got it: “{said.rstrip('.')}”."
+
+
+def test_what_is_told_beside_a_question_is_known_later() -> None:
+    lent, back = (
+        "I lent Kim 50 euros.",
+        "I got the 50 euros back from Kim, whom else did I lend any?",
+    )
+    assert "back from Kim" in ask(lent, back, "Did I get the euros back from Kim?")
+    back = "Катя вернула 5 тысяч, а кто мне ещё должен?"
+    assert "вернула" in ask("Катя заняла у меня 5 тысяч.", back, "Катя вернула 5 тысяч?")
+
+
+def test_a_russian_word_is_the_same_in_each_case() -> None:
+    told = Statement("Метформин лежит в синей коробке.", "Метформин лежит в синей коробке.")
+    assert parse_question("метформина").has_words(told)
+    assert not parse_question("метро").has_words(told)
 
 
 def test_recalled_lines_are_older_than_the_messages() -> None:

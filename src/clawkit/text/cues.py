@@ -44,7 +44,12 @@ def only_asks(text: str) -> bool:
         _pattern("asks_unmarked").match(text) or _pattern("command").match(text)
     )
     asks = unmarked or is_sum(text) or _asks_throughout(text)
-    return bool(asks) and not _pattern("tells_while_asking").search(text)
+    return bool(asks) and not tells_while_asking(text)
+
+
+def tells_while_asking(text: str) -> bool:
+    """Whether a question says something, too: "I'm diabetic, may I eat honey?"."""
+    return _pattern("tells_while_asking").search(text) is not None
 
 
 def wants_done(text: str) -> bool:

@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clawkit.assistant.offline.phrases import ENGLISH, Phrases, is_english
-from clawkit.text.cues import says_change
+from clawkit.text.cues import says_change, tells_while_asking
 from clawkit.text.remarks import to_forget, told_beside_orders
 from clawkit.text.tables import word_lists
 from clawkit.text.tokenizer import (
@@ -146,12 +146,16 @@ def statements(messages: Iterable[Statement]) -> list[Statement]:
             for sentence in read_all(piece):
                 if sentence.kind == "forget":
                     found = [one for one in found if not is_taken_back(one.text, sentence.text)]
-                elif sentence.kind != "ask" and content(sentence.text):
+                elif _tells(sentence) and content(sentence.text):
                     told.append(sentence)
             if told:
                 text, said = (" ".join(words) for words in zip(*map(_words, told), strict=True))
                 _add(found, replace(message, text=text, said=said))
     return found
+
+
+def _tells(one: Sentence) -> bool:
+    return one.kind != "ask" or tells_while_asking(one.said)
 
 
 def _words(one: Sentence) -> tuple[str, str]:
@@ -184,9 +188,7 @@ def is_taken_back(text: str, named: str) -> bool:
         return True
     words = {term for term, weight in asked(named).items() if weight > _LITTLE}
     words = words - _possessives() or words
-    return bool(words) and {_uninflected(one) for one in words} <= {
-        _uninflected(one) for one in _terms(text)
-    }
+    return bool(words) and {_uninflected(one) for one in words} <= _terms(text)
 
 
 def _uninflected(word: str) -> str:
@@ -279,7 +281,7 @@ class AskedQuestion(Struct, frozen=True):
 
 def parse_question(question: str) -> AskedQuestion:
     weights = {
-        _ALIKE.get(term, term): weight
+        _same_word(term): weight
         for term, weight in asked(_FILLER.sub(" ", question)).items()
         if term not in _QUESTION_WORDS
     }
@@ -427,11 +429,15 @@ def _fit(text: str, weights: dict[str, float]) -> tuple[float, int]:
 
 
 def _stem(word: str) -> str:
-    return _ALIKE.get(stem(folded(word)), stem(folded(word)))
+    return _same_word(stem(folded(word)))
+
+
+def _same_word(term: str) -> str:
+    return _ALIKE.get(term) or _uninflected(term)
 
 
 def _terms(text: str) -> set[str]:
-    found = {_ALIKE.get(term, term) for term in terms(text)}
+    found = {_same_word(term) for term in terms(text)}
     return found | {"nam", "my"} if _NAME.match(text) else found
 
 
