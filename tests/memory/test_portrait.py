@@ -155,3 +155,17 @@ def test_a_session_says_who_is_asking_and_tells_nobody_the_life_of_another(
     block = memory.recall("What do you know about me?", ANA).text
     assert "nuts" in block
     assert "kiwi" not in block
+
+
+def test_what_was_about_a_secret_is_none_of_what_a_session_begins_with(
+    memory: Memory, clock: Clock
+) -> None:
+    tell(
+        memory,
+        clock,
+        "We agreed on oak for the new doors.",
+        "The new password of the router is Tulip#2291.",
+    )
+    snapshot = memory.context()["snapshot"]
+    assert "We agreed on oak" in snapshot
+    assert "[removed" not in part(memory, "Decided")

@@ -24,6 +24,7 @@ from clawkit.memory.records import Node
 from clawkit.memory.store import nodes
 from clawkit.text.calendar.named_days import day_of
 from clawkit.text.cues import only_asks, says_cancelled, says_change, wants_done
+from clawkit.text.spoken_secrets import has_removed
 from clawkit.text.tokenizer import sentences, telling_words, terms
 
 if TYPE_CHECKING:
@@ -146,12 +147,15 @@ def portrait(unit: Unit, embedder: Embedder | None, now: float, asker: str = "")
 
 
 def tells(node: Node) -> bool:
-    """Whether a memory tells something that holds; small talk, questions and requests do not."""
+    """Whether a memory tells something that holds; small talk, questions and requests do not,
+    nor what was about a secret that is not kept.
+    """
     text = node.scene.action
     return (
         node.ended is None
         and not only_asks(text)
         and not wants_done(text)
+        and not has_removed(text)
         and len(telling_words(text)) >= _LEAST_WORDS
     )
 

@@ -126,6 +126,11 @@ def _links(name: str) -> str:
     return unbroken(table("spoken_secrets")["links"][name])
 
 
+def has_removed(text: str) -> bool:
+    """Whether a secret was taken out of a text."""
+    return _MARKED.search(text) is not None
+
+
 def remove_secrets(text: str) -> tuple[str, tuple[str, ...]]:
     """A text with `[removed: kind]` for each secret in it, and their kinds."""
     kinds: dict[str, None] = {}

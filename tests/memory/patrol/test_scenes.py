@@ -93,6 +93,8 @@ def test_a_sentence_that_goes_on_stays_with_the_one_before(mind: Mind) -> None:
         ("My sister Anne-Marie lives in Ghent.", ("user", "Anne-Marie")),
         ("My IBAN is NL91 ABNA 0417 1643 00.", ("user",)),
         ("My flight is LH4711 to Oslo.", ("user",)),
+        ("My dentist is called Dr. Weber.", ("user", "Weber")),
+        ("Mein Arzt heißt Dr. Weber.", ("user", "Weber")),
     ],
 )
 def test_who_is_introduced_takes_part_and_no_number_does(

@@ -38,7 +38,7 @@ from clawkit.store.database import Unit, keepable
 from clawkit.text.calendar.named_days import day_of, resolved
 from clawkit.text.cues import only_asks
 from clawkit.text.remarks import is_thanks, to_forget, told_beside_orders
-from clawkit.text.tables import table, unbroken
+from clawkit.text.tables import table, unbroken, word_lists
 from clawkit.text.tokenizer import pieces, sentences, terms
 
 if TYPE_CHECKING:
@@ -46,9 +46,11 @@ if TYPE_CHECKING:
 
 _LONGEST_MESSAGE = 100_000
 _LONGEST_CONTEXT = 200
+_TITLES = word_lists("names")["formal_titles"]
 _RELATION = re.compile(
     r"\b(?:[Mm]y|[Oo]ur|[Mm]eine?|[Uu]nsere?|[Mm]on|[Mm]a|[Mm]i|[Mm]io|[Mm]ia|[Mm]eu|[Mm]inha) "
     r"(?:\w+ )?\w+(?:'s name is| is called| is named| named| called| heißt|,)? "
+    rf"(?:(?i:{'|'.join(sorted(_TITLES))})\.? )*"
     r"([A-ZÀ-ÖØ-Þ][^\W\d_]+(?:-[^\W\d_]+)*)(?![\w-])"
 )
 
