@@ -209,7 +209,7 @@ def test_no_answer_counts_until_the_question_had_time_to_be_read(
 
 
 def test_what_is_typed_before_the_next_question_is_on_the_screen_is_no_answer_to_it(
-    view: ApprovalsView, socket: Path, screen: ApprovalsScreen
+    view: ApprovalWindow, socket: Path, screen: ApprovalsScreen
 ) -> None:
     """However long the view takes to show it."""
     for n in range(2):

@@ -170,8 +170,10 @@ if how == "orphan":
     time.sleep(0.5)  # its parent is gone by then
     os.execve(sys.executable, [sys.executable, sys.argv[0], folder, line, said, "alone"], {})
 door = socket.socket(socket.AF_UNIX)
-door.bind(str(pathlib.Path(folder, "VERSION-fake.sock")))
+place = pathlib.Path(folder, "VERSION-fake.sock")
+door.bind(str(place.with_suffix(".new")))  # a window takes one that does not listen for a left one
 door.listen()
+place.with_suffix(".new").rename(place)
 end, _ = door.accept()
 try:
     end.sendall(line.encode() + b"\\n")
