@@ -696,7 +696,7 @@ def test_a_call_of_64_kb_is_read_in_a_dozen_parts_or_by_scrolling(
 
 
 SIZES = ((1280, 800), (800, 600), (600, 800), (412, 800), (360, 640), (320, 568))
-TOO_SOON = "Nothing was pressed: what is shown there had just changed."
+TOO_SOON = "Nothing was pressed: what is shown there had just changed"
 # Presses the answer in the very moment in which something holds, however slow this machine is.
 PRESSED_AS_SOON_AS = """() => new Promise((done) => {
   const place = document.body; // what is in it may be drawn anew
@@ -980,6 +980,50 @@ def test_a_press_that_closed_a_dialog_is_no_answer_to_what_it_covered(
     assert deletions(guard) == 0
     allow(page, "Deny")
     assert "error" in guard.receive()
+
+
+@pytest.mark.parametrize(
+    "comes", ["window.dispatchEvent(new Event('focus'))", "document.dispatchEvent(COMES)"]
+)
+def test_a_press_that_was_meant_for_another_window_is_no_answer(
+    page: Page, guard: Guarded, comes: str
+) -> None:
+    """The first click of two closed it, and the second is on what it covered."""
+    call(guard, 1)
+    once, deny = page.locator("[data-answer=once]"), page.locator("[data-answer=deny]")
+    for answer in (once, deny):
+        expect(answer).to_have_attribute("aria-disabled", "false")
+        comes = comes.replace("COMES", "new Event('visibilitychange')")
+        answer.evaluate(f"(one) => {{ {comes}; one.click(); }}")
+        expect(page.locator(".toast").last).to_contain_text(TOO_SOON)
+    assert deletions(guard) == 0
+    allow(page, "Allow once")
+    assert "result" in guard.receive()
+
+
+BUSY = """() => {
+  const end = performance.now() + 2000;
+  document.dispatchEvent(new Event('close'));
+  while (performance.now() < end);
+}"""
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_a_press_counts_as_of_when_it_was_made_however_late_the_page_hears_of_it(
+    page: Page, guard: Guarded, by_key: bool
+) -> None:
+    call(guard, 1)
+    once = page.locator("[data-answer=once]")
+    expect(once).to_have_attribute("aria-disabled", "false")
+    x, y = centre(once)
+    page.mouse.move(x, y)
+    page.evaluate(f"() => {{ setTimeout({BUSY}); }}")
+    if by_key:
+        page.keyboard.press("a")
+    else:
+        page.mouse.click(x, y)
+    expect(page.locator(".toast").last).to_contain_text(TOO_SOON)
+    assert deletions(guard) == 0
 
 
 def test_a_call_that_would_take_minutes_to_compare_is_shown_as_it_is_and_says_why(

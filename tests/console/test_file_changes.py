@@ -54,6 +54,23 @@ def test_what_is_too_much_for_a_change_is_read_in_the_call() -> None:
         assert "too much to be shown as a change: read it in the call below" in change.about
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+@pytest.mark.parametrize("way", ["cwd/{}", "root/proc/self/cwd/{}", "environ"])
+@pytest.mark.parametrize("through_a_link", [False, True])
+def test_a_place_that_each_program_has_for_itself_is_compared_with_nothing(
+    tmp_path: Path, way: str, *, through_a_link: bool
+) -> None:
+    """What is new where the console is may be there where the server is."""
+    (tmp_path / "link").symlink_to("/proc/self")
+    start = tmp_path / "link" if through_a_link else Path("/proc/self")
+    for name in ("pyproject.toml", "not-there"):
+        path = str(start / way.format(name))
+        (change,), _ = file_changes({"path": path, "content": "x"})
+        assert change.about == (
+            "whether it replaces a file cannot be told: each program has another one there"
+        )
+
+
 def test_a_whole_file_is_compared_with_the_one_that_is_there(tmp_path: Path) -> None:
     file = tmp_path / "a"
     assert lines(path=str(file), content="new\n") == ["@@@ -0,0 +1 @@", "+new"]

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack
+import socket as sockets
+import threading
+import time
+from collections.abc import Container, Iterator
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
 
 from clawkit.errors import PolicyError
+from clawkit.guard import approval_socket
 from clawkit.guard.approval_window import ApprovalWindow, answer_pending
-from clawkit.guard.approvals import has_window, places_in
+from clawkit.guard.approvals import has_window, places_in, sockets_in
+from clawkit.system.peer_process import PeerProcess
 from tests.guard.approvals import Asking, question, short_folder, until
+from tests.processes import PATIENCE
 
 
 @pytest.fixture
@@ -156,3 +162,37 @@ def test_a_program_that_locks_the_places_of_windows_keeps_none_waiting(socket: P
     for fd in locks:
         os.close(fd)
     assert not has_window(socket)
+
+
+def test_a_flood_of_connections_keeps_no_question_from_its_end(
+    socket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is looked at, which takes longer than the next one takes to come."""
+
+    class Flooding(PeerProcess):
+        def is_guarded(self, guards: Container[int] = ()) -> bool:
+            time.sleep(0.01)
+            return super().is_guarded(guards) or True
+
+    over = threading.Event()
+
+    def flood() -> None:
+        while not over.is_set():
+            for path in sockets_in(socket):
+                with closing(sockets.socket(sockets.AF_UNIX)) as end, suppress(OSError):
+                    end.connect(str(path))
+
+    monkeypatch.setattr(approval_socket, "PeerProcess", Flooding)
+    with ApprovalWindow(socket):
+        flooding = [threading.Thread(target=flood, daemon=True) for _ in range(4)]
+        for one in flooding:
+            one.start()
+        asking = Asking(socket, question("q1"))
+        until(lambda: any(sockets_in(socket)))
+        asking.cancelled.end("withdrawn")
+        try:
+            assert asking.answer == "withdrawn"
+        finally:
+            over.set()
+            for one in flooding:
+                one.join(PATIENCE)

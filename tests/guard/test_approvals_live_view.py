@@ -33,6 +33,7 @@ def screen(view: ApprovalWindow) -> ApprovalsScreen:
 
 
 def text_of(screen: ApprovalsScreen, width: int = 80, height: int = 24) -> str:
+    screen.lines(width, height, time.time())  # from then on it is there
     lines = screen.lines(width, height, time.time() + 2 * CALM)
     return "\n".join(text for _, text in lines)
 
@@ -49,7 +50,7 @@ def test_the_frame_never_exceeds_the_terminal(
         )
     now = time.time()
     for keys in ("", "j", "q"):
-        screen.refresh(now)
+        screen.refresh()
         for key in keys:
             screen.press(key, now)
         for moment in (now, now + 2 * CALM):
@@ -64,7 +65,7 @@ def test_every_character_of_long_arguments_can_be_paged_to(
     words = [f"word{n}" for n in range(400)]
     asked(view, socket, question(arguments={"text": " ".join(words)}, seconds=600))
     now = time.time()
-    screen.refresh(now)
+    screen.refresh()
     pages = [text_of(screen)]
     while "end; space: back to the top" not in pages[-1]:
         screen.press(" ", now)
@@ -92,7 +93,7 @@ def test_a_long_call_is_allowed_only_once_its_end_was_on_the_screen(
 ) -> None:
     now = time.time()
     asked(view, socket, question(arguments=arguments, seconds=600))
-    screen.refresh(now)
+    screen.refresh()
     end = "end; space: back to the top"
     while end not in (page := text_of(screen)):
         for key in ("y", "a", "s", "w"):
@@ -111,7 +112,7 @@ def test_pages_that_were_skipped_or_laid_out_anew_were_not_read(
 ) -> None:
     now = time.time() + 2 * CALM
     asked(view, socket, question(arguments={"text": "word " * 3000}, seconds=600))
-    screen.refresh(now - 2 * CALM)
+    screen.refresh()
     text_of(screen)
     screen.press("b", now)
     for _ in range(9):
@@ -135,7 +136,7 @@ def test_a_rule_is_written_only_once_its_end_was_on_the_screen(
     before = policy.read_bytes()
     now = time.time() + 2 * CALM
     asked(view, socket, question(arguments={"path": "/srv/" + "a" * 3000}, file=str(policy)))
-    screen.refresh(now - 2 * CALM)
+    screen.refresh()
     while "a allow once" not in text_of(screen):
         screen.press(" ", now)
     screen.press("w", now)
@@ -150,7 +151,7 @@ def test_runs_of_blanks_are_counted_and_marks_spelled_out(
 ) -> None:
     text = "ls" + " " * 5000 + "; rm -rf / #" + "\u3000" + "e" + "\u0336" * 40
     asked(view, socket, question(arguments={"text": text}))
-    screen.refresh(time.time())
+    screen.refresh()
     shown = text_of(screen)
     assert "ls\\s{5000}; rm -rf / #\\u3000e" in shown
     assert shown.count("\u0336") == 3
@@ -161,7 +162,7 @@ def test_the_rest_of_a_long_value_cannot_pass_for_another_argument(
 ) -> None:
     padding = "_" * 80
     asked(view, socket, question(arguments={"text": f'{padding}  "path": "/harmless"'}))
-    screen.refresh(time.time())
+    screen.refresh()
     shown = [line for line in text_of(screen, 70).splitlines() if "harmless" in line]
     assert shown
     assert all(line.startswith("↳") for line in shown)
@@ -172,7 +173,7 @@ def test_arguments_that_are_not_those_of_the_call_are_not_shown_for_it(
 ) -> None:
     now = time.time()
     asked(view, socket, question(digest="0" * 64, arguments={"path": "/forged"}))
-    screen.refresh(now)
+    screen.refresh()
     assert '"path": "/forged"' not in text_of(screen)
     for key in ("a", "s", "w"):
         screen.press(key, now + 2 * CALM)
@@ -185,7 +186,7 @@ def test_questions_about_the_same_tool_are_told_apart_by_their_arguments(
 ) -> None:
     for name in ("a", "b"):
         asked(view, socket, question(name, arguments={"path": f"/srv/{name}", "n": [1]}))
-    screen.refresh(time.time())
+    screen.refresh()
     rows = [line for line in text_of(screen).splitlines() if " s  files  read_file  " in line]
     assert [row.partition("read_file  ")[2].strip() for row in rows] == [
         '{"path":"/srv/a","n":[1]}',
@@ -198,12 +199,29 @@ def test_no_answer_counts_until_the_question_had_time_to_be_read(
 ) -> None:
     now = time.time()
     asked(view, socket, question())
-    screen.refresh(now)
+    screen.refresh()
     text_of(screen)
     for key in ("a", "s", "d", "w"):
         assert screen.press(key, now + CALM / 2)
     assert len(view.asks()) == 1
-    screen.press("a", now + CALM)
+    screen.press("a", now + 2 * CALM)
+    assert view.asks() == ()
+
+
+def test_what_is_typed_before_the_next_question_is_on_the_screen_is_no_answer_to_it(
+    view: ApprovalWindow, socket: Path, screen: ApprovalsScreen
+) -> None:
+    """However long the view takes to show it."""
+    for n in range(2):
+        asked(view, socket, question(f"q{n}"))
+    screen.refresh()
+    text_of(screen)
+    assert view.answer("q0", "deny")
+    screen.refresh()
+    screen.press("d", time.time() + 60)
+    assert [ask.id for ask in view.asks()] == ["q1"]
+    text_of(screen)
+    screen.press("d", time.time() + 60)
     assert view.asks() == ()
 
 
@@ -213,10 +231,10 @@ def test_a_question_that_vanishes_under_the_cursor_gives_its_key_to_nobody(
     now = time.time()
     asked(view, socket, question("q1"))
     asked(view, socket, question("q2"))
-    screen.refresh(now)
+    screen.refresh()
     view.answer("q1", "deny")
     screen.press("a", now + CALM)
-    screen.refresh(now + CALM)
+    screen.refresh()
     screen.press("a", now + CALM)
     assert [ask.id for ask in view.asks()] == ["q2"]
 
@@ -229,13 +247,13 @@ def test_a_rule_is_not_written_for_a_question_that_vanished(
     policy.write_text('[[rule]]\naction = "prompt"\ntool = "*"\n')
     before = policy.read_bytes()
     asked(view, socket, question(file=str(policy)))
-    screen.refresh(now)
+    screen.refresh()
     text_of(screen)
-    screen.press("w", now + CALM)
+    screen.press("w", now + 2 * CALM)
     assert "y/n" in text_of(screen)
     view.answer("q1", "deny")
-    screen.press("y", now + CALM)
-    screen.refresh(now + CALM)
+    screen.press("y", now + 2 * CALM)
+    screen.refresh()
     assert policy.read_bytes() == before
 
 
@@ -254,7 +272,7 @@ def test_only_the_keys_whose_rule_can_be_written_are_offered(
     about: dict[str, Any], missing: str, view: ApprovalWindow, socket: Path, screen: ApprovalsScreen
 ) -> None:
     asked(view, socket, question(**about))
-    screen.refresh(0)
+    screen.refresh()
     shown = text_of(screen, width=200)
     names = {"f": "f this tool in this folder", "T": "T this tool always", "w": "w these arguments"}
     assert {key for key, name in names.items() if name not in shown} == set(missing)
@@ -267,10 +285,10 @@ def test_what_is_typed_ahead_answers_no_call_that_was_just_chosen(
     for n in range(2):
         asked(view, socket, question(f"q{n}"))
     now = time.time()
-    screen.refresh(now)
+    screen.refresh()
     text_of(screen)
     screen.press("j", now + 2 * CALM)
-    text_of(screen)
+    screen.lines(80, 24, now + 2 * CALM)
     screen.press("a", now + 2 * CALM)
     assert len(view.asks()) == 2
     screen.press("a", now + 4 * CALM)
@@ -282,6 +300,6 @@ def test_a_question_of_the_server_itself_says_whose_words_they_are(
     by_server: bool, view: ApprovalWindow, socket: Path, screen: ApprovalsScreen
 ) -> None:
     asked(view, socket, question(server="fi\nles", by_server=by_server))
-    screen.refresh(0)
+    screen.refresh()
     said = r"fi\nles asks its client for this: what follows are the words of that server."
     assert (said in text_of(screen, width=200)) is by_server

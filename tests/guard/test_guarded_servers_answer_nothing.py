@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket as sockets
@@ -21,6 +22,7 @@ from clawkit.guard.approvals import VERSION, Ask, GuardLine, has_window, socket_
 from tests.claw import CLAW, claw
 from tests.guard.approvals import Asking, question, until
 from tests.guard.guarded_server import Guarded, guarded
+from tests.guard.terminal import terminal
 from tests.guard.test_prompt_rules import POLICY
 from tests.guard.test_prompts_in_a_view import asked, send, socket, view
 from tests.processes import PATIENCE, StdioServer
@@ -168,8 +170,10 @@ if how == "orphan":
     time.sleep(0.5)  # its parent is gone by then
     os.execve(sys.executable, [sys.executable, sys.argv[0], folder, line, said, "alone"], {})
 door = socket.socket(socket.AF_UNIX)
-door.bind(str(pathlib.Path(folder, "VERSION-fake.sock")))
+place = pathlib.Path(folder, "VERSION-fake.sock")
+door.bind(str(place.with_suffix(".new")))  # a window takes one that does not listen for a left one
 door.listen()
+place.with_suffix(".new").rename(place)
 end, _ = door.accept()
 try:
     end.sendall(line.encode() + b"\\n")
@@ -274,6 +278,32 @@ def test_a_guarded_server_opens_no_view_in_a_terminal_of_its_own(
         assert not has_window(socket)
     finally:
         running.stop()
+
+
+TYPING = """
+import fcntl, os, pathlib, sys, termios, time
+said = []
+for act in (lambda: fcntl.ioctl(2, termios.TIOCSTI, b"a"), lambda: os.open("/dev/tty", os.O_RDWR)):
+    try:
+        act()
+        said.append("done")
+    except OSError as error:
+        said.append(error.strerror)
+pathlib.Path(sys.argv[1]).write_text("\\n".join(said))
+time.sleep(600)
+"""
+
+
+def test_a_guarded_server_has_no_terminal_to_type_an_answer_into(tmp_path: Path) -> None:
+    policy, said = tmp_path / "policy.toml", tmp_path / "said"
+    policy.write_text(POLICY)
+    server = (sys.executable, "-c", TYPING, str(said))
+    with terminal(*CLAW, "proxy", "--policy", str(policy), "--", *server):
+        until(lambda: said.exists() and said.read_text())
+        typed, opened = said.read_text().splitlines()
+    assert opened == os.strerror(errno.ENXIO)
+    if os.getuid():  # root may type into every terminal
+        assert typed != "done"
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 
 from clawkit.guard.call_display import spelled, spelled_parts
+from clawkit.guard.policy.paths import is_of_a_process
 from clawkit.guard.policy.readings import holds_path
 
 _OLD_AND_NEW = (
@@ -158,6 +159,8 @@ def _current_text(path: str) -> tuple[str, str]:
         return _UNTOLD.format("the path is not a whole one"), ""
     if ".." in place.parts or "%" in path or path != path.strip():
         return _UNTOLD.format("the path can be read in two ways"), ""
+    if is_of_a_process(os.fspath(place)):
+        return _UNTOLD.format("each program has another one there"), ""
     try:
         # Whatever it is, opening it must not wait.
         handle = os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))

@@ -422,6 +422,8 @@ def run_proxy(
             stdout=subprocess.PIPE,
             env=watch.marked(environment),
             bufsize=0,
+            # The terminal that the client runs in would take what the server types there.
+            start_new_session=True,
         )
     except OSError as error:
         reason = error.strerror or str(error)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawkit.errors import PolicyError
-from clawkit.guard.authoring.edit import insert_rule, rule_for
+from clawkit.guard.authoring.edit import folder_rule, insert_rule, rule_for
 from clawkit.guard.policy.call import Call
 from clawkit.guard.policy.parser import read_policy
 from clawkit.guard.policy.policy import Paths
@@ -345,3 +345,21 @@ def test_no_rule_is_put_above_one_that_denies(below: str, tmp_path: Path) -> Non
         with pytest.raises(PolicyError, match="rule 2 denies"):
             insert_rule(policy, RULE, before)
     assert policy.read_text() == text
+
+
+def test_no_rule_has_more_conditions_than_a_person_reads() -> None:
+    """Each is compared with every argument: it would take minutes to know that the rule allows."""
+    many = {f"key-{number}": number for number in range(101)}
+    with pytest.raises(PolicyError, match="more than 100 arguments"):
+        rule_for("make", "tools/call", many, "files")
+    del many["key-0"]
+    assert rule_for("make", "tools/call", many, "files").count("args.") == 100
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+def test_no_rule_is_for_a_folder_that_each_process_has_for_itself(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/proc/self/cwd")
+    for path in ("/proc/self/fd/1", "/dev/fd/1", "/proc/self/cwd/a", str(tmp_path / "link" / "a")):
+        call = Call("tools/call", "write", {"path": path})
+        with pytest.raises(PolicyError, match="open where a link in it leads"):
+            folder_rule(call, ("files",), "/home/me")

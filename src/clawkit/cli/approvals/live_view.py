@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -44,7 +45,7 @@ from clawkit.guard.call_display import (
 from clawkit.text.normalization import visible
 
 CALM = 0.6
-"""Seconds in which no answer counts after the question on the screen changed by itself."""
+"""Seconds in which no answer counts after another question has come to the screen."""
 REST = 0.5
 """Seconds in which no key may come after input that is no key of ours, until one counts again.
 
@@ -139,14 +140,14 @@ class ApprovalsScreen:
         self._is_whole = False
         self._allow_keys: tuple[str, ...] = ()
         self._starts: dict[str, str] = {}
-        self._calm_at = 0.0
+        self._calm_at = math.inf
         self._rested_at = 0.0
         self._asking: Literal["", "always", "quit"] = ""
         self._rule = ""
         self._rule_text = Pager([])
         self._note = ""
 
-    def refresh(self, now: float) -> bool:
+    def refresh(self) -> bool:
         """Take in what came and went; True when something came.
 
         A key meant for a question that vanished must not answer its neighbour.
@@ -158,7 +159,6 @@ class ApprovalsScreen:
             if self._asking == "always":
                 self._asking, self._note = "", _TOO_LATE
             self._choose(self._asks[0] if self._asks else None)
-            self._calm_at = now + CALM
         return not before.issuperset(ask.id for ask in self._asks)
 
     def is_typed(self, key: str, now: float) -> bool:
@@ -183,8 +183,6 @@ class ApprovalsScreen:
         elif self._chosen is not None:
             self._note = ""
             self._act(key, self._chosen, calm=now >= self._calm_at)
-            if key in _MOVES:  # what is typed ahead was meant for another call
-                self._calm_at = now + CALM
         return True
 
     def lines(self, width: int, height: int, now: float) -> list[Line]:
@@ -199,6 +197,7 @@ class ApprovalsScreen:
             top += self._list(max(1, room // 4), now)
             top = top[: max(0, room - 3)]
             top += self._pager.lines(width, room - len(top))
+            self._calm_at = min(self._calm_at, now + CALM)
             # The page that was just laid out may be the last one: then other keys count.
             foot = [blank, *self._foot(width, now)][-height:]
         return [(style, _fitted(text, width)) for style, text in [*top[:room], *foot]]
@@ -209,6 +208,7 @@ class ApprovalsScreen:
 
     def _choose(self, ask: Ask | None) -> None:
         self._chosen = ask
+        self._calm_at = math.inf  # until it is on the screen: what is typed is for another call
         self._call = Pager([] if ask is None else _text_of(ask))
         self._is_whole = ask is not None and _lines_of(ask) is not None
         self._allow_keys = () if ask is None else tuple(_allow_keys(ask))
@@ -427,7 +427,7 @@ def _application(screen: ApprovalsScreen) -> Application[int]:
     keys = KeyBindings()
 
     def refresh(app: Application[int]) -> None:
-        if screen.refresh(time.time()):
+        if screen.refresh():
             app.output.bell()
 
     @keys.add("c-c", eager=True)

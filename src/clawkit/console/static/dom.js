@@ -92,12 +92,13 @@ export function button(label, onclick, attributes) {
 
 const CALM = 1000; // milliseconds in which a press may be meant for what was there before
 const MOVED = 2; // pixels
-const TOO_SOON = "Nothing was pressed: what is shown there had just changed. Look at it, and press again.";
+const TOO_SOON = "Nothing was pressed: what is shown there had just changed, or the window had just come to the front. Look at it, and press again.";
 
 /**
  * Keeps presses in a place from counting until nothing has changed there for a while: what it offers, and where on the
  * page that stands. A button with `data-always` waits only for the place to be there, whatever others change about it.
- * Gives what begins that while, for whoever scrolls.
+ * A press is of the moment in which it was made, however late the page hears of it. Gives what begins that while, for
+ * whoever scrolls, and what presses a button for a key.
  */
 export function calmed(place, ...around) {
   let before = null;
@@ -133,28 +134,39 @@ export function calmed(place, ...around) {
   };
   const onDown = (event) => {
     look();
-    down = { button: event.target.closest("button"), at: performance.now() };
+    down = { button: event.target.closest("button"), at: event.timeStamp };
+  };
+  const refuse = () => {
+    said?.remove();
+    said = toast(TOO_SOON);
   };
   const onClick = (event) => {
     look();
     const button = event.target.closest("button");
     // A key has no pointer, and assistive technology often makes a click alone: that is a press of one moment.
-    const at = event.detail && down?.button === button ? down.at : performance.now();
+    const at = event.detail && down?.button === button ? down.at : event.timeStamp;
     down = null;
     if (!button || isCalm(button, at)) return;
     event.stopPropagation();
     event.preventDefault();
-    said?.remove();
-    said = toast(TOO_SOON);
+    refuse();
   };
-  // What a dialog covered is under the pointer that closed it.
-  const uncovered = () => (place.isConnected ? begin() : document.removeEventListener("close", uncovered, { capture: true }));
-  document.addEventListener("close", uncovered, { capture: true });
+  const press = (button, at) => {
+    look();
+    if (!place.contains(button) || isCalm(button, at)) button.click();
+    else refuse();
+  };
+  // What a dialog, another window or another tab covered is under the pointer that closed it.
+  const over = new AbortController();
+  const uncovered = () => (place.isConnected ? begin() : over.abort());
+  document.addEventListener("close", uncovered, { capture: true, signal: over.signal });
+  document.addEventListener("visibilitychange", uncovered, { signal: over.signal });
+  window.addEventListener("focus", uncovered, { signal: over.signal });
   place.addEventListener("pointerdown", onDown, { capture: true });
   place.addEventListener("click", onClick, { capture: true });
   const sizes = new ResizeObserver(look);
   for (const one of [place, ...around]) sizes.observe(one);
-  return { look, begin };
+  return { look, begin, press };
 }
 
 /** Gives the focus to what is no control, such as a heading. */

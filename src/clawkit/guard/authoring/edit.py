@@ -108,6 +108,7 @@ _TEXTS = frozenset(
     }
 )
 """Names of arguments that a person or a model writes anew each time."""
+_MOST_CONDITIONS = 100  # nobody reads more, and each is compared with every argument
 _SHALLOWEST = 2  # names below the root: /home and /home/me hold too much to be one folder
 # A whole drive, or where people have their homes.
 _TOO_MUCH = re.compile(
@@ -152,6 +153,8 @@ def _allowing(
 ) -> Rule:
     if not servers or not all(servers):
         raise _cannot_be_written("the server has no name (`claw proxy --name` gives it one)")
+    if len(args) > _MOST_CONDITIONS:
+        raise _cannot_be_written(f"it has more than {_MOST_CONDITIONS} arguments")
     return Rule(
         action="allow",
         tools=(_literal(tool),) if method == "tools/call" else (),

@@ -104,11 +104,14 @@ def normal_pattern(pattern: str) -> str:
 
 
 LONGEST_PATH = 4096
+_MOST_LINKS = 40
+_OF_A_PROCESS = ("/proc/self", "/proc/thread-self")
 
 
 def follow(path: str, real_folder: str = "") -> tuple[str, bool]:
     """The real path, and whether that is certain: a loop or a closed folder leaves it open.
 
+    So does a way through `/proc/self`, which is another place for the server than for us.
     `real_folder` is a beginning of the path that is known to have no links in it.
     """
     if len(path) > LONGEST_PATH:
@@ -152,9 +155,25 @@ def _is_link(path: str) -> bool:
 
 def _real(path: str) -> tuple[str, bool]:
     try:
-        return _slashed(_realpath(path)), True
+        return _slashed(_realpath(path)), not is_of_a_process(path)
     except (OSError, ValueError):
         return path, False
+
+
+def is_of_a_process(path: str, links: int = _MOST_LINKS) -> bool:
+    """Whether a path leads through what is another place for each process, as `/proc/self` is."""
+    place, names = "/", path.split("/")
+    for at, name in enumerate(names, 1):
+        place = posixpath.normpath(posixpath.join(place, name))
+        if place in _OF_A_PROCESS:
+            return True
+        try:
+            target = os.readlink(place)  # noqa: PTH115 - text that may be no path
+        except (OSError, ValueError):
+            continue
+        led = posixpath.join(posixpath.dirname(place), target, *names[at:])
+        return links > 0 and is_of_a_process(led, links - 1)
+    return False
 
 
 def _realpath(path: str) -> str:

@@ -113,14 +113,14 @@ export async function show(root, context) {
     if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing || [...event.key].length > 1) return;
     const name = Object.keys(KEYS).find((one) => KEYS[one] === event.key);
     const elsewhere = event.target.closest(TYPED) || document.querySelector("dialog[open]");
-    if (elsewhere || !(name || MOVES[event.key])) rest = performance.now() + REST;
+    if (elsewhere || !(name || MOVES[event.key])) rest = event.timeStamp + REST;
     if (event.key === " " && event.target.closest(PRESSED_BY_SPACE)) return;
     if (elsewhere || event.repeat || !keys.checked || !card || !(name || MOVES[event.key])) return;
     const next = asks[asks.findIndex((ask) => ask.id === shown) + MOVES[event.key]];
     if (name === "read" && !card.isUnread()) return; // it scrolls the page
     event.preventDefault();
-    if (performance.now() < rest) toast(TYPED_ON);
-    else if (name) card.press(name);
+    if (event.timeStamp < rest) toast(TYPED_ON);
+    else if (name) card.press(name, event.timeStamp);
     else if (next) open(next.id);
   };
   document.addEventListener("keydown", onKey, { signal: context.signal });
@@ -358,12 +358,12 @@ function drawQuestion(place, question, context, { answered, connected, held }) {
 
   return {
     isUnread: reads,
-    /** Does what its button does; says why not where that is not possible yet. */
-    press(name) {
+    /** Does what its button does for a key that was typed then; says why not where that is not possible yet. */
+    press(name, at) {
       const one = place.querySelector(`[data-answer="${name}"]`);
       if (!one || state.over) return;
       if (one.disabled && reads()) toast("Read it to its end first: Read on, or the space bar.");
-      else one.click();
+      else calm.press(one, at);
     },
     /** Says what was answered, in whichever window, and is not confirmed. */
     tell({ sent = "", denied = false }) {
