@@ -983,7 +983,12 @@ def test_a_press_that_closed_a_dialog_is_no_answer_to_what_it_covered(
 
 
 @pytest.mark.parametrize(
-    "comes", ["window.dispatchEvent(new Event('focus'))", "document.dispatchEvent(COMES)"]
+    "comes",
+    [
+        "window.dispatchEvent(new Event('focus'))",
+        "document.dispatchEvent(COMES)",
+        "document.documentElement.dispatchEvent(ENTERS)",
+    ],
 )
 def test_a_press_that_was_meant_for_another_window_is_no_answer(
     page: Page, guard: Guarded, comes: str
@@ -994,6 +999,7 @@ def test_a_press_that_was_meant_for_another_window_is_no_answer(
     for answer in (once, deny):
         expect(answer).to_have_attribute("aria-disabled", "false")
         comes = comes.replace("COMES", "new Event('visibilitychange')")
+        comes = comes.replace("ENTERS", "new PointerEvent('pointerenter', {pointerType: 'mouse'})")
         answer.evaluate(f"(one) => {{ {comes}; one.click(); }}")
         expect(page.locator(".toast").last).to_contain_text(TOO_SOON)
     assert deletions(guard) == 0

@@ -91,8 +91,9 @@ export function button(label, onclick, attributes) {
 }
 
 const CALM = 1000; // milliseconds in which a press may be meant for what was there before
+const DOUBLE = 600; // milliseconds in which the second press of a double click may come
 const MOVED = 2; // pixels
-const TOO_SOON = "Nothing was pressed: what is shown there had just changed, or the window had just come to the front. Look at it, and press again.";
+const TOO_SOON = "Nothing was pressed: what is shown there had just changed, or the window or the pointer had just come there. Look at it, and press again.";
 
 /**
  * Keeps presses in a place from counting until nothing has changed there for a while: what it offers, and where on the
@@ -127,9 +128,9 @@ export function calmed(place, ...around) {
     if (!same) [before, changed] = [now, performance.now()];
     mark();
   };
-  const begin = () => {
+  const begin = (since = performance.now()) => {
     before = looks();
-    begun = changed = performance.now();
+    [begun, changed] = [Math.max(begun, since), Math.max(changed, since)];
     mark();
   };
   const onDown = (event) => {
@@ -158,10 +159,13 @@ export function calmed(place, ...around) {
   };
   // What a dialog, another window or another tab covered is under the pointer that closed it.
   const over = new AbortController();
-  const uncovered = () => (place.isConnected ? begin() : over.abort());
-  document.addEventListener("close", uncovered, { capture: true, signal: over.signal });
-  document.addEventListener("visibilitychange", uncovered, { signal: over.signal });
-  window.addEventListener("focus", uncovered, { signal: over.signal });
+  const { signal } = over;
+  const uncovered = (since) => (place.isConnected ? begin(since) : over.abort());
+  const entered = (event) => event.pointerType === "mouse" && uncovered(performance.now() - CALM + DOUBLE);
+  document.addEventListener("close", () => uncovered(), { capture: true, signal });
+  document.addEventListener("visibilitychange", () => uncovered(), { signal });
+  window.addEventListener("focus", () => uncovered(), { signal });
+  document.documentElement.addEventListener("pointerenter", entered, { signal });
   place.addEventListener("pointerdown", onDown, { capture: true });
   place.addEventListener("click", onClick, { capture: true });
   const sizes = new ResizeObserver(look);
