@@ -175,6 +175,7 @@ def test_a_call_that_another_window_answers_stays_on_screen_with_what_became_of_
     deny.focus()
     other = page.context.new_page()
     other.goto(console.origin)
+    other.mouse.move(1, 1)
     expect(other.get_by_role("region", name="The whole call")).to_contain_text("/work/a")
     allow(other, "Deny")
     assert "error" in guard.receive()
@@ -544,6 +545,7 @@ def test_a_page_whose_console_is_gone_or_another_one_says_so_and_answers_nothing
         with running_console("--port", str(console.port)) as again:
             new = page.context.new_page()
             new.goto(again.link)
+            new.mouse.move(1, 1)
             allow(new, "Deny")
             assert "a person said no" in guard.receive()["error"]["message"]
         expect(state).to_contain_text(ENDED)
@@ -815,7 +817,7 @@ def test_what_is_read_stays_where_it_is_and_can_be_denied_while_calls_come(
 
 
 def test_a_rule_is_written_when_it_was_read_to_its_end(page: Page, guard: Guarded) -> None:
-    many = {f"a{number:03}": "harmless " * 4 for number in range(150)}
+    many = {f"a{number:03}": "harmless " * 9 for number in range(90)}
     call(guard, 1, **many, other="\u0430pp", zz="the end")
     read_to_its_end(page)
     allow(page, "Allow these arguments…")
