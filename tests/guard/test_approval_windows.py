@@ -7,16 +7,17 @@ import os
 import socket as sockets
 import threading
 import time
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
 from clawkit.errors import PolicyError
 from clawkit.guard import approval_socket
 from clawkit.guard.approval_window import ApprovalWindow, answer_pending
-from clawkit.guard.approvals import has_window, places_in, sockets_in
+from clawkit.guard.approvals import has_window, places_in, socket_at, sockets_in
 from clawkit.system.peer_process import PeerProcess
 from tests.guard.approvals import Asking, question, short_folder, until
 from tests.processes import PATIENCE
@@ -116,6 +117,37 @@ def test_closing_a_window_that_only_looks_on_denies_nothing(socket: Path) -> Non
         assert ids(first) == ["q1"]
         assert first.answer("q1", "once")
         assert asking.answer == "once"
+
+
+def test_a_window_whose_folder_was_removed_is_one_again(socket: Path) -> None:
+    with ApprovalWindow(socket) as window:
+        rmtree(socket)
+        assert not has_window(socket)
+        assert ids(window) == []
+        assert has_window(socket)
+        asking = Asking(socket, question("q1"))
+        until(lambda: ids(window) == ["q1"])
+        assert window.answer("q1", "once")
+        assert asking.answer == "once"
+
+
+@pytest.mark.parametrize("link", [os.link, os.symlink])
+def test_what_leads_to_a_guard_shows_its_questions_once(
+    socket: Path, link: Callable[[Path, Path], None]
+) -> None:
+    with ApprovalWindow(socket) as first:
+        asking = Asking(socket, question("q1"))
+        until(lambda: ids(first) == ["q1"])
+        (path,) = sockets_in(socket)
+        for number in range(80):
+            link(path, socket_at(socket, f"link{number}"))
+        assert ids(first) == ["q1"]
+        with ApprovalWindow(socket) as second:
+            assert ids(first) == ids(second) == ["q1"]
+            assert second.answer("q1", "once")
+        assert asking.answer == "once"
+        until(first.ended)
+        assert [one.how for one in first.ended()] == ["once"]
 
 
 def test_always_is_for_whoever_has_shown_the_rule(socket: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -11,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -26,6 +27,7 @@ from clawkit.guard.approvals import (
     LONGEST_ASK,
     VERSION,
     Answer,
+    EndNote,
     GuardLine,
     has_window,
     socket_at,
@@ -162,7 +164,7 @@ def test_a_window_drops_a_question_at_its_deadline_whatever_its_guard_does(
     with impostor(socket, msgspec.json.encode(line) + b"\n"):
         until(view.asks)
         until(lambda: not view.asks())
-        assert [end.how for end in view.ended()] == ["expired"]
+        assert [end.how for end in view.ended()] == ["silent"]
 
 
 def test_a_window_that_closes_has_said_nothing(socket: Path) -> None:
@@ -195,16 +197,76 @@ def test_what_a_killed_guard_left_behind_is_removed(view: ApprovalWindow, socket
     until(lambda: view.asks() == () and not left.exists())
 
 
-def test_a_guard_whose_socket_was_removed_asks_at_another(
+def test_a_guard_whose_socket_was_removed_is_found_again_with_all_that_waits(
     view: ApprovalWindow, socket: Path
 ) -> None:
     first = asked(view, socket, question())
-    for path in sockets_in(socket):
-        path.unlink()
+    (path,) = sockets_in(socket)
+    path.unlink()
+    until(path.exists)
     second = asked(view, socket, question("q2"))
-    assert view.answer("q1", "deny")
+    assert [ask.id for ask in view.asks()] == ["q1", "q2"]
+    with ApprovalWindow(socket) as late:
+        until(lambda: len(late.asks()) == 2)
+        assert late.answer("q1", "deny")
     assert view.answer("q2", "once")
     assert (first.answer, second.answer) == ("deny", "once")
+
+
+def test_a_guard_that_cannot_let_a_window_in_at_once_does_so_later(
+    view: ApprovalWindow, socket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking = asked(view, socket, question())
+    failures = [OSError(errno.EMFILE, "Too many open files")]
+    made = approval_socket._Connection
+
+    def connection(end: sockets.socket) -> Any:
+        if failures:
+            end.close()
+            raise failures.pop()
+        return made(end)
+
+    monkeypatch.setattr(approval_socket, "_Connection", connection)
+    with ApprovalWindow(socket) as late:
+        until(late.asks)
+        assert late.answer("q1", "once")
+    assert not failures
+    assert asking.answer == "once"
+
+
+def test_a_guard_that_ends_says_how_its_questions_ended(view: ApprovalWindow, socket: Path) -> None:
+    asking = asked(view, socket, question())
+    asking.cancelled.end("withdrawn")
+    approval_socket._sockets.pop(socket).close()
+    until(view.ended)
+    assert [ended.how for ended in view.ended()] == ["withdrawn"]
+
+
+def test_guards_that_say_nothing_are_waited_for_together(
+    socket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent, seconds = 30, 1.0
+    monkeypatch.setattr(approval_window, "_FIRST_SECONDS", seconds)
+    socket.mkdir(parents=True)
+    with ExitStack() as until_end:
+        for n in range(silent):
+            door = until_end.enter_context(sockets.socket(sockets.AF_UNIX))
+            door.bind(os.fspath(socket_at(socket, f"silent{n}")))
+            door.listen()
+        view = until_end.enter_context(closing(ApprovalWindow(socket)))
+        began = time.monotonic()
+        view.asks()
+        assert time.monotonic() - began < silent * seconds / 2
+        asked(view, socket, question())
+
+
+def test_as_much_is_known_of_what_ended_as_many_guards_say(
+    view: ApprovalWindow, socket: Path
+) -> None:
+    line = GuardLine(ended=tuple(EndNote(f"q{n}", "deny") for n in range(64)))
+    with impostor(socket, msgspec.json.encode(line) + b"\n"):
+        until(lambda: view.asks() == () and view.note_of("q63"))
+    assert view.note_of("q0") is not None
 
 
 def test_only_the_user_may_reach_the_socket(view: ApprovalWindow, socket: Path) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from clawkit.guard.approval_window import ApprovalWindow
 from clawkit.guard.approvals import has_window
 from tests.claw import claw
-from tests.guard.approvals import asked, question, short_folder
+from tests.guard.approvals import asked, question, short_folder, until
 
 
 @pytest.fixture
@@ -110,6 +111,20 @@ def test_an_answer_to_nothing_fails(view: ApprovalWindow) -> None:
     assert status == 1
     assert errors.startswith("claw approvals answer: no question 'q9' waits")
     assert view.asks() == ()
+
+
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [("timeout", "because nobody answered in time"), ("withdrawn", "withdrawn by its client")],
+)
+def test_an_answer_to_what_ended_without_one_came_too_late(
+    view: ApprovalWindow, socket: Path, end: Literal["timeout", "withdrawn"], told: str
+) -> None:
+    asked(view, socket, question("q1")).cancelled.end(end)
+    until(lambda: not view.asks())
+    for choice in ("once", "deny"):
+        status, _, errors = approvals("answer", "q1", choice)
+        assert (status, told in errors) == (3, True)
 
 
 def test_an_answer_without_a_view_fails(socket: Path) -> None:

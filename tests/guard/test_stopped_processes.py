@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import socket as sockets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import permutations
 from pathlib import Path
 from threading import Thread
@@ -15,7 +16,7 @@ import pytest
 from clawkit.guard import approval_window
 from clawkit.guard.approval_answers import in_words
 from clawkit.guard.approval_window import ApprovalWindow, pending
-from clawkit.guard.approvals import Answer
+from clawkit.guard.approvals import Answer, sockets_in
 from tests.claw import claw
 from tests.guard.approvals import until
 from tests.guard.guarded_server import Guarded, guarded
@@ -185,19 +186,43 @@ def test_of_three_windows_the_no_counts_in_whatever_order_they_speak_and_go(
 
 
 @pytest.mark.usefixtures("hurried")
-@pytest.mark.parametrize(("answered", "how"), [(True, "unknown"), (False, "withdrawn")])
-def test_the_question_of_a_guard_that_was_killed_ends(
-    socket: Path, guard: Guarded, *, answered: bool, how: str
+@pytest.mark.parametrize("answered", [True, False])
+def test_the_question_of_a_guard_that_was_killed_ends_alike_in_every_window(
+    socket: Path, guard: Guarded, *, answered: bool
 ) -> None:
-    with ApprovalWindow(socket) as window:
+    with ApprovalWindow(socket) as window, ApprovalWindow(socket) as other:
         send(guard, 1)
-        until(window.asks)
+        until(lambda: window.asks() and other.asks())
         with stopped(guard.process.pid):
             if answered:
                 assert not window.answer(window.asks()[0].id, "once")
             guard.process.kill()
-        until(window.ended)
-        assert [end.how for end in window.ended()] == [how]
+        until(lambda: window.ended() and other.ended())
+        ends = [*window.ended(), *other.ended()]
+        assert [end.how for end in ends] == ["unknown", "unknown"]
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_no_counts_in_a_window_that_has_to_make_room_for_others(
+    socket: Path, guard: Guarded
+) -> None:
+    with (
+        ApprovalWindow(socket) as first,
+        ApprovalWindow(socket) as second,
+        ExitStack() as until_end,
+    ):
+        send(guard, 1)
+        until(lambda: first.asks() and second.asks())
+        (ask,) = first.asks()
+        (path,) = sockets_in(socket)
+        with stopped(guard.process.pid):
+            assert not first.answer(ask.id, "deny")
+            assert not second.answer(ask.id, "once")
+            for _ in range(64):
+                end = until_end.enter_context(sockets.socket(sockets.AF_UNIX))
+                end.connect(os.fspath(path))
+        assert "a person said no" in guard.receive()["error"]["message"]
+        assert deletions(guard) == 0
 
 
 @pytest.mark.usefixtures("hurried")

@@ -36,6 +36,7 @@ from clawkit.guard.approvals import (
     RefusedAnswer,
     has_other_version,
     has_window,
+    place_of,
     private_folder,
     socket_at,
     unusable,
@@ -47,8 +48,8 @@ if TYPE_CHECKING:
     from clawkit.guard.pending_approvals import Heard, Wait
 
 _TICK = 0.1
+_LAST_SECONDS = 0.5
 _CONNECTIONS = 64
-_AT_ONCE = 8
 _LONGEST_LINE = 2 * LONGEST_ASK
 """Of a window: an answer, at most with a rule."""
 _PART = 64 * 1024
@@ -99,7 +100,7 @@ def _socket_of(folder: Path) -> ApprovalSocket:
     """The one socket of this process in a folder, opened by its first question."""
     with _opening:
         found = _sockets.get(folder)
-        if found is None or not found.is_in_place():
+        if found is None:
             found = _sockets[folder] = ApprovalSocket(folder)
         return found
 
@@ -108,6 +109,7 @@ class _Connection:
     """A window, or a script, on the other end."""
 
     def __init__(self, end: socket.socket) -> None:
+        end.setblocking(False)
         self.end = end
         self.peer = PeerProcess(end)
         self.received = bytearray()
@@ -131,9 +133,11 @@ class _Connection:
     def lines(self) -> list[bytes]:
         """What has come by now, in whole lines."""
         try:
-            while self.is_open and len(self.received) <= _LONGEST_LINE:
+            while len(self.received) <= _LONGEST_LINE:
                 part = self.end.recv(_PART)
-                self.is_open = part != b""
+                if not part:
+                    self.is_open = False
+                    break
                 self.received += part
         except BlockingIOError:
             pass
@@ -179,8 +183,11 @@ class ApprovalSocket:
         self._ended: deque[EndNote] = deque(maxlen=_REMEMBERED)
         self._connections: list[_Connection] = []
         self._changed = threading.Condition()
-        self._path, self._door = _listen_in(folder)
-        self._place = _place_of(self._path)
+        if problem := unusable(folder):
+            raise PolicyError(os.fspath(folder), 0, problem)
+        self._path = socket_at(folder, os.urandom(4).hex())
+        self._door = _listen_at(self._path)
+        self._place = place_of(self._path)
         self._wake, self._woken = socket.socketpair()
         self._wake.setblocking(False)
         self._woken.setblocking(False)
@@ -190,8 +197,10 @@ class ApprovalSocket:
         atexit.register(self.close)
 
     def close(self) -> None:
-        """Leave no socket behind; windows see that this guard is gone."""
+        """Leave no socket behind, and windows with the ends of what waited, if those are near."""
         with self._changed:
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._questions, _LAST_SECONDS)
             self._closing = True
             self._wake_up()
         self._thread.join()
@@ -200,10 +209,6 @@ class ApprovalSocket:
             ends = (one.end for one in self._connections)
             for end in (self._door, self._wake, self._woken, *ends):
                 end.close()
-
-    def is_in_place(self) -> bool:
-        """Whether windows still find it."""
-        return _place_of(self._path) == self._place
 
     def ask(self, ask: Ask, wait: Wait, decide: Decide) -> Outcome:
         """Put a question to every window until it is decided."""
@@ -233,6 +238,7 @@ class ApprovalSocket:
             if time.time() >= question.ask.deadline:
                 return EndNote(id, "expired"), "timeout"
             with self._changed:
+                self._stay_in_place()
                 self._take_in()
                 line = question.weighed = question.denial() or question.approval()
             if line is None:
@@ -256,10 +262,10 @@ class ApprovalSocket:
         with self._changed:
             del self._questions[question.ask.id]
             self._ended.append(end)
+            self._changed.notify_all()
             self._tell(GuardLine(ended=(end,)))
 
     def _tell(self, line: GuardLine) -> None:
-        self._take_in()  # who has just come is told all, and is told this too
         for connection in self._connections:
             connection.send(line)
         self._wake_up()
@@ -284,37 +290,50 @@ class ApprovalSocket:
             ready.poll()
             with suppress(BlockingIOError):
                 self._woken.recv(1024)
+            self._accept()
 
     def _take_in(self) -> None:
-        """Accept whoever has come, and read whatever they have sent."""
+        """Read whatever windows have sent."""
         if self._closing:
             return
-        with suppress(BlockingIOError):
-            for _ in range(_AT_ONCE):  # however many come, those who are there are heard
-                self._accept()
         for connection in self._connections:
             for line in connection.lines():
                 self._read(connection, line)
-        for connection in [one for one in self._connections if not one.is_open]:
-            self._connections.remove(connection)
-            connection.end.close()
-            self._changed.notify_all()
+        there = [one for one in self._connections if one.is_open]
+        kept = there[-_CONNECTIONS:]  # a window that is sent away comes back
+        for connection in self._connections:
+            if connection not in kept:
+                connection.is_open = False
+                connection.end.close()
+                self._changed.notify_all()
+        self._connections = kept
 
     def _accept(self) -> None:
-        end, _ = self._door.accept()
-        end.setblocking(False)
-        connection = _Connection(end)
-        peer = connection.peer
-        # To find every guard takes milliseconds: most guarded servers are known without.
-        if not peer.is_same_user() or peer.is_guarded() or peer.is_guarded(running_guards()):
-            end.close()
+        """Let one in that has come. Nobody waits meanwhile: whoever comes has said nothing yet."""
+        try:
+            connection = _Connection(self._door.accept()[0])
+        except BlockingIOError:
             return
-        if len(self._connections) >= _CONNECTIONS:  # a window that is sent away comes back
-            self._connections[0].is_open = False
-        asks = tuple(one.ask for one in self._questions.values())
-        connection.send(GuardLine(asks, tuple(self._ended)))
-        self._connections.append(connection)
-        self._wake_up()
+        except OSError:  # as many files are open as can be, or the door has just been replaced
+            time.sleep(_TICK)
+            return
+        if not connection.peer.is_same_user() or _may_be_guarded(connection.peer):
+            connection.end.close()
+            return
+        with self._changed:
+            asks = tuple(one.ask for one in self._questions.values())
+            connection.send(GuardLine(asks, tuple(self._ended)))
+            self._connections.append(connection)
+
+    def _stay_in_place(self) -> None:
+        """Listen anew where windows no longer find this; those that are there stay connected."""
+        if self._closing or place_of(self._path) == self._place:
+            return
+        with suppress(PolicyError):
+            door, self._door = self._door, _listen_at(self._path)
+            self._place = place_of(self._path)
+            door.close()
+            self._wake_up()
 
     def _read(self, connection: _Connection, text: bytes) -> None:
         try:
@@ -333,25 +352,22 @@ class ApprovalSocket:
         self, connection: _Connection, line: AnswerLine, question: _Question | None
     ) -> str:
         """Why an answer is none."""
-        # Its process may be gone by now, or not what it was: then it allows nothing.
-        if line.answer != "deny" and connection.peer.is_guarded(running_guards()):
-            return GUARDED
         if question is None or question.ask.digest != line.digest:
             return f"no question {line.id!r} waits: `claw approvals list` shows those that do"
         if line.answer == "always" and (line.source == "script" or not line.rule):
             return "a rule for always is reviewed in the view: press w there"
         if question.ask.each_call and line.answer not in ("once", "deny"):
             return f"{EACH_CALL}: answer once or deny"
+        # Its process may be gone by now, or not what it was: then it allows nothing.
+        if line.answer != "deny" and _may_be_guarded(connection.peer):
+            return GUARDED
         return ""
 
 
-def _listen_in(folder: Path) -> tuple[Path, socket.socket]:
-    """A socket in a folder, where nobody finds it before it listens."""
-    if problem := unusable(folder):
-        raise PolicyError(os.fspath(folder), 0, problem)
-    private_folder(folder)
-    path = socket_at(folder, os.urandom(4).hex())
-    made = path.with_suffix(".new")
+def _listen_at(path: Path) -> socket.socket:
+    """A socket in a private folder, where nobody finds it before it listens."""
+    private_folder(path.parent)
+    made = path.with_name(f"{os.urandom(4).hex()}.new")
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         door.bind(os.fspath(made))
@@ -361,14 +377,13 @@ def _listen_in(folder: Path) -> tuple[Path, socket.socket]:
         made.rename(path)
     except OSError as error:
         door.close()
-        raise PolicyError(os.fspath(folder), 0, f"cannot listen there: {error}") from error
-    return path, door
+        raise PolicyError(os.fspath(path.parent), 0, f"cannot listen there: {error}") from error
+    return door
 
 
-def _place_of(path: Path) -> tuple[int, int] | None:
-    """What tells the socket at a path from every other one that may come there."""
+def _may_be_guarded(peer: PeerProcess) -> bool:
     try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+        # Who is known at once costs no look at all processes, however often it comes.
+        return peer.is_guarded() or peer.is_guarded(running_guards())
+    except OSError:  # as many files are open as can be
+        return True

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -21,12 +21,13 @@ from clawkit.guard.approvals import (
     Answer,
     AnswerLine,
     Ask,
-    End,
     EndNote,
     GuardLine,
+    Place,
     Source,
     has_window,
     join_windows,
+    place_of,
     sockets_in,
 )
 from clawkit.system.peer_process import PeerProcess
@@ -34,14 +35,16 @@ from clawkit.system.watchdog import running_guards
 
 ANSWER_SECONDS = 10.0
 """How long a window waits until a guard has said whether an answer counts."""
-_FIRST_SECONDS = 0.5
-"""How long it waits for the first line of a guard that it has just found."""
+_FIRST_SECONDS = 1.0
+"""How long it waits for the first lines of guards that it has just found."""
 _AGAIN_SECONDS = 2.0
 """How long until it looks again at a socket that cannot be used."""
 _GRACE = 1.0
 """How long after its deadline a question is shown, because its guard says how it ended."""
 _TICK = 0.05
 _REMEMBERED = 32
+_NOTES = 4096
+"""As many as a hundred guards remember."""
 _LONGEST_LINE = 64 * 1024 * 1024
 _PART = 256 * 1024
 
@@ -49,8 +52,9 @@ _PART = 256 * 1024
 class _Guard:
     """One guard, as far as it has spoken."""
 
-    def __init__(self, end: socket.socket) -> None:
+    def __init__(self, end: socket.socket, place: Place | None) -> None:
         self.end = end
+        self.place = place
         self.asks: dict[str, Ask] = {}
         self.sent: dict[str, list[AnswerLine]] = {}
         """What was answered here to what waits; after a yes, perhaps a no."""
@@ -110,7 +114,7 @@ class ApprovalWindow:
         self._guards: dict[Path, _Guard] = {}
         self._unusable: dict[Path, float] = {}
         self._ended: deque[Ended] = deque(maxlen=_REMEMBERED)
-        self._notes: deque[EndNote] = deque(maxlen=_REMEMBERED)
+        self._notes: deque[EndNote] = deque(maxlen=_NOTES)
         self._refused: dict[str, str] = {}
         self._changing = threading.RLock()
 
@@ -141,6 +145,9 @@ class ApprovalWindow:
     def asks(self) -> tuple[Ask, ...]:
         """What waits for an answer, oldest first. Raises PolicyError where no window can be."""
         with self._changing:
+            if self._place is not None and place_of(self._place[0]) != place_of(self._place[1]):
+                os.close(self._place[1])  # it was removed, so guards see no window
+                self._place = None
             if self._place is None:
                 self._place = join_windows(self._folder)
             return self.look()
@@ -197,7 +204,7 @@ class ApprovalWindow:
                 return ""
         until = time.monotonic() + ANSWER_SECONDS
         while self._waits(guard, id, mark) and time.monotonic() < until:
-            _wait_for(guard.end, _TICK)
+            _wait_for([guard], _TICK)
         return mark
 
     def _waits(self, guard: _Guard, id: str, mark: str) -> bool:
@@ -223,19 +230,25 @@ class ApprovalWindow:
 
     def _find_guards(self) -> None:
         now = time.monotonic()
-        for path in sockets_in(self._folder):
-            if path in self._guards or self._unusable.get(path, 0.0) > now:
-                continue
-            end = _connected(path)
+        self._unusable = {path: at for path, at in self._unusable.items() if at > now}
+        known = {*self._guards, *self._unusable}
+        if not (new := [path for path in sockets_in(self._folder) if path not in known]):
+            return
+        silent, running = list[_Guard](), running_guards()
+        for path in new:
+            place = place_of(path)  # links lead to where this is connected already
+            is_new = all(guard.place != place for guard in self._guards.values())
+            end = _connected(path, running) if is_new else None
             if end is None:
                 self._unusable[path] = now + _AGAIN_SECONDS
-                continue
-            guard = self._guards[path] = _Guard(end)
-            until = time.monotonic() + _FIRST_SECONDS
-            while not (guard.has_spoken or guard.is_gone) and time.monotonic() < until:
-                _wait_for(end, _TICK)
+            else:
+                self._guards[path] = _Guard(end, place)
+                silent.append(self._guards[path])
+        while silent and time.monotonic() < now + _FIRST_SECONDS:
+            _wait_for(silent, _TICK)
+            for guard in silent:
                 self._listen_to(guard)
-        self._unusable = {path: at for path, at in self._unusable.items() if at > now}
+            silent = [guard for guard in silent if not (guard.has_spoken or guard.is_gone)]
 
     def _listen_to(self, guard: _Guard) -> None:
         for line in guard.lines():
@@ -249,7 +262,8 @@ class ApprovalWindow:
         over = time.time() - _GRACE
         for id, ask in list(guard.asks.items()):
             if guard.is_gone or ask.deadline <= over:
-                self._end(guard, EndNote(id, _unsaid(guard, ask)))
+                # Another window may have answered: nothing is known here of what came of it.
+                self._end(guard, EndNote(id, "unknown" if guard.is_gone else "silent"))
 
     def _end(self, guard: _Guard, note: EndNote) -> None:
         guard.sent.pop(note.id, None)
@@ -258,14 +272,7 @@ class ApprovalWindow:
             self._ended.append(Ended(**msgspec.structs.asdict(note), ask=ask))
 
 
-def _unsaid(guard: _Guard, ask: Ask) -> End:
-    """How a question ended whose guard did not say it."""
-    if guard.sent.get(ask.id):
-        return "unknown" if guard.is_gone else "silent"
-    return "expired" if ask.deadline <= time.time() else "withdrawn"
-
-
-def _connected(path: Path) -> socket.socket | None:
+def _connected(path: Path, running: Container[int]) -> socket.socket | None:
     """A connection to the guard that listens there; what a guard left behind is removed."""
     end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     end.setblocking(False)
@@ -273,7 +280,7 @@ def _connected(path: Path) -> socket.socket | None:
         end.connect(os.fspath(path))
         peer = PeerProcess(end)
         # A guarded server that listens there would put its own questions before a person.
-        if peer.is_same_user() and not peer.is_guarded(running_guards()):
+        if peer.is_same_user() and not peer.is_guarded(running):
             return end
     except ConnectionRefusedError:
         with suppress(OSError):
@@ -284,11 +291,12 @@ def _connected(path: Path) -> socket.socket | None:
     return None
 
 
-def _wait_for(end: socket.socket, seconds: float) -> None:
-    """Wait until something comes, so long at most."""
+def _wait_for(guards: Iterable[_Guard], seconds: float) -> None:
+    """Wait until one of them says something, so long at most."""
     coming = select.poll()
-    with suppress(OSError, ValueError):  # another thread has closed it
-        coming.register(end, select.POLLIN)
+    for guard in guards:
+        with suppress(OSError, ValueError):  # another thread has closed it
+            coming.register(guard.end, select.POLLIN)
     coming.poll(1000 * seconds)
 
 
@@ -309,7 +317,7 @@ def answer_by_script(folder: Path, id: str, answer: Answer) -> ScriptOutcome | N
         if problem := window.problem_of(mark):
             return ScriptOutcome("refused", problem)
         if (end := window.note_of(id)) is not None:
-            if end.mark == mark and not end.problem:
+            if mark and end.mark == mark and not end.problem:
                 return ScriptOutcome("counted")
             return ScriptOutcome("otherwise", not_counted(end, answer, None))
         if mark:

@@ -154,6 +154,18 @@ def sockets_in(folder: Path) -> Iterator[Path]:
     return folder.glob(f"{VERSION}-*.sock")
 
 
+Place = tuple[int, int]
+
+
+def place_of(file: Path | int) -> Place | None:
+    """What tells a file from every other one that may come to its path; None if there is none."""
+    try:
+        found = os.fstat(file) if isinstance(file, int) else file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def private_folder(folder: Path) -> None:
     """Make the folder, and take others' rights to it."""
     try:
