@@ -490,6 +490,21 @@ def test_a_no_that_hung_up_before_it_was_weighed_is_one(view: ApprovalWindow, so
     assert asking.answer == "deny"
 
 
+def test_a_no_of_the_last_window_is_one_though_that_closes_when_the_guard_looks(
+    view: ApprovalWindow, socket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closes(folder: Path) -> bool:
+        if view.asks():
+            assert view.send("q1", "deny")
+        view.close()
+        return has_window(folder)
+
+    asking = asked(view, socket, question())
+    monkeypatch.setattr(approval_window, "ANSWER_SECONDS", 0)
+    monkeypatch.setattr(approval_socket, "has_window", closes)
+    assert asking.answer == "deny"
+
+
 def test_a_link_in_the_place_of_a_lock_is_not_followed(socket: Path) -> None:
     socket.mkdir(parents=True)
     precious = socket / "precious"

@@ -237,14 +237,14 @@ class ApprovalSocket:
             # A process that was stopped in between finds an answer for which it is too late.
             if time.time() >= question.ask.deadline:
                 return EndNote(id, "expired"), "timeout"
+            has_one = has_window(self._folder)  # if not, all that windows have said is read below
             with self._changed:
                 self._stay_in_place()
                 self._take_in()
                 line = question.weighed = question.denial() or question.approval()
-            if line is None:
-                if not has_window(self._folder):
-                    return EndNote(id, "closed"), "closed"
-            elif (end := decide(line)) is not None:
+            if line is None and not has_one:
+                return EndNote(id, "closed"), "closed"
+            if line is not None and (end := decide(line)) is not None:
                 is_it = end.answer == line.answer
                 mark, source = (line.mark, line.source) if is_it else ("", None)
                 return replace(end, mark=mark, source=source), line.answer
