@@ -33,6 +33,7 @@ from clawkit.guard.approvals import (
     socket_at,
     sockets_in,
 )
+from clawkit.system import peer_process
 from clawkit.system.peer_process import PeerProcess
 from tests.guard.approvals import PATIENCE, Asking, asked, question, short_folder, until
 
@@ -285,6 +286,19 @@ def test_the_other_end_of_a_pair_is_the_same_user() -> None:
     one, other = sockets.socketpair()
     with one, other:
         assert PeerProcess(one).is_same_user()
+
+
+@pytest.mark.parametrize("says", [True, False])
+def test_who_has_no_number_here_may_be_a_guarded_server_where_the_system_says_numbers(
+    monkeypatch: pytest.MonkeyPatch, *, says: bool
+) -> None:
+    """As what runs outside of the container in which a guard runs, or on macOS."""
+    user = os.getuid() if says else None
+    monkeypatch.setattr(peer_process, "_credentials", lambda _: (0, user))
+    one, other = sockets.socketpair()
+    with one, other:
+        assert PeerProcess(one).is_same_user()
+        assert PeerProcess(one).is_guarded() is says
 
 
 def test_a_cancelled_question_leaves_the_view(view: ApprovalWindow, socket: Path) -> None:

@@ -26,7 +26,7 @@ class PeerProcess:
         """To be made as soon as there is a connection: from then on no other process is it."""
         self._end = end
         self.pid, self._user = _credentials(end)
-        """Its number here; 0 where the system does not say, as of other namespaces."""
+        """Its number here; 0 for one that has none, or where no system says."""
         self._start = start_of(self.pid)
 
     def is_same_user(self) -> bool:
@@ -34,13 +34,13 @@ class PeerProcess:
         return self._user is None or self._user == os.getuid()
 
     def is_guarded(self, guards: Container[int] = ()) -> bool:
-        """Whether it is a guarded server or of one; one that is gone may have been."""
+        """Whether it is a guarded server or of one; one that is gone, or outside, may have been."""
         # The number was its own while it was looked up if it is so afterwards.
         return is_guarded(self.pid, guards) or not self._is_there()
 
     def _is_there(self) -> bool:
-        if not self.pid:
-            return True  # the system does not say who it is
+        if not self.pid:  # it is outside of this process's namespace, or the system says nothing
+            return self._user is None
         try:
             process = self._end.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD)
         except OSError as error:
