@@ -278,10 +278,10 @@ class ApprovalSocket:
         """Read what comes, and send what could not be sent at once."""
         while not self._closing:
             ready = select.poll()
-            ready.register(self._door, select.POLLIN)
             ready.register(self._woken, select.POLLIN)
             with self._changed:
                 self._take_in()
+                ready.register(self._door, select.POLLIN)
                 for one in self._connections:
                     one.flush()
                     if one.is_open:
