@@ -214,6 +214,18 @@ def test_a_guard_whose_socket_was_removed_is_found_again_with_all_that_waits(
     assert (first.answer, second.answer) == ("deny", "once")
 
 
+def test_where_a_guard_listened_before_it_had_to_listen_anew_is_none_of_its_places(
+    view: ApprovalWindow, socket: Path
+) -> None:
+    """The system gives what was removed there to the next guard."""
+    asked(view, socket, question())
+    (path,) = sockets_in(socket)
+    before = socket_at(socket, "before")
+    path.rename(before)
+    until(path.exists)
+    until(lambda: view.asks() and not before.exists())  # it was tried, and nobody listened
+
+
 def test_a_guard_that_cannot_let_a_window_in_at_once_does_so_later(
     view: ApprovalWindow, socket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,7 +23,6 @@ from clawkit.guard.approvals import (
     Ask,
     EndNote,
     GuardLine,
-    Place,
     Source,
     has_window,
     join_windows,
@@ -52,9 +51,8 @@ _PART = 256 * 1024
 class _Guard:
     """One guard, as far as it has spoken."""
 
-    def __init__(self, end: socket.socket, place: Place | None) -> None:
+    def __init__(self, end: socket.socket) -> None:
         self.end = end
-        self.place = place
         self.asks: dict[str, Ask] = {}
         self.sent: dict[str, list[AnswerLine]] = {}
         """What was answered here to what waits; after a yes, perhaps a no."""
@@ -236,13 +234,13 @@ class ApprovalWindow:
             return
         silent, running = list[_Guard](), running_guards()
         for path in new:
-            place = place_of(path)  # links lead to where this is connected already
-            is_new = all(guard.place != place for guard in self._guards.values())
-            end = _connected(path, running) if is_new else None
+            # A link leads to where this is connected already.
+            is_link = place_of(path) in map(place_of, self._guards)
+            end = None if is_link else _connected(path, running)
             if end is None:
                 self._unusable[path] = now + _AGAIN_SECONDS
             else:
-                self._guards[path] = _Guard(end, place)
+                self._guards[path] = _Guard(end)
                 silent.append(self._guards[path])
         while silent and time.monotonic() < now + _FIRST_SECONDS:
             _wait_for(silent, _TICK)

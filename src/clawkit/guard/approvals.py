@@ -154,10 +154,7 @@ def sockets_in(folder: Path) -> Iterator[Path]:
     return folder.glob(f"{VERSION}-*.sock")
 
 
-Place = tuple[int, int]
-
-
-def place_of(file: Path | int) -> Place | None:
+def place_of(file: Path | int) -> tuple[int, int] | None:
     """What tells a file from every other one that may come to its path; None if there is none."""
     try:
         found = os.fstat(file) if isinstance(file, int) else file.stat()
