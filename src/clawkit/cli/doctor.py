@@ -45,8 +45,9 @@ from clawkit.cli.status.assistant import (
 from clawkit.cli.status.command import damage, missing_token
 from clawkit.cli.tables import terminal_width, wrapped
 from clawkit.errors import ClawError, StoreError
-from clawkit.guard.locations import policy_file
+from clawkit.guard.locations import audit_directory, policy_file
 from clawkit.guard.policy.reloader import PolicyFile
+from clawkit.guard.status import size_of_log, verify_log
 from clawkit.hosts.discovery import SearchScope, find, host_files
 from clawkit.hosts.entries import ServerEntry, StdioLaunch, our_server
 from clawkit.hosts.guarded_entry import shown_address
@@ -100,6 +101,7 @@ def examine(places: Settings, *, fix: bool, deep: bool = False) -> Iterator[Chec
         yield from check_assistant(config, deep=deep)
     yield from check_clients()
     yield check_policy()
+    yield check_log()
 
 
 def _report(found: list[Check]) -> Iterator[str]:
@@ -374,6 +376,27 @@ def check_policy() -> Check:
         hint = "merge them into one, and delete the other"
         return Check("policy", "warning", f"{file} counts, and {unused} does not", hint)
     return Check("policy", "ok", f"{file}: {counted(policy.written, 'rule')}")
+
+
+def check_log() -> Check:
+    """Whether the guard's log is whole; to follow a very large one is left to the person."""
+    directory = audit_directory()
+    try:
+        if size_of_log(directory) > _LARGEST_LOG:
+            return Check("log", "ok", f"{directory}: too large to be followed here", _VERIFY)
+        verdict = verify_log()
+    except ClawError as error:
+        return Check("log", "problem", str(error), _VERIFY)
+    if verdict.problem is not None:
+        where = f"{verdict.problem.file}, line {verdict.problem.line}"
+        return Check(
+            "log", "problem", f"{where}: {verdict.problem.reason}", f"keep a copy; {_VERIFY}"
+        )
+    return Check("log", "ok", f"{directory}: {counted(verdict.records, 'record')}")
+
+
+_LARGEST_LOG = 64 * 1024 * 1024
+_VERIFY = "`claw log verify` says more"
 
 
 def _wrapped() -> bool:

@@ -76,7 +76,7 @@ def overview(project: Path) -> GuardStatus:
     pins, problems = _tried(lambda: pinned_servers(locations.pins_directory()), ())
     asks, unasked = _tried(lambda: pending(locations.approvals_folder()), None)
     directory = locations.audit_directory()
-    log_bytes, unusable = _tried(lambda: _size_of_log(directory), -1)
+    log_bytes, unusable = _tried(lambda: size_of_log(directory), -1)
     # A ledger that cannot be read is among the problems already.
     recorded, _ = _tried(lambda: {item.place: item.variables for item in items()}, {})
     servers = tuple(_state(policy, one, recorded) for one in standings.servers)
@@ -99,7 +99,8 @@ def _tried(look: Callable[[], Found], otherwise: Found) -> tuple[Found, tuple[st
         return otherwise, (str(error),)
 
 
-def _size_of_log(directory: Path) -> int:
+def size_of_log(directory: Path) -> int:
+    """How many bytes the log has. Raises AuditError where none can be."""
     require_place(directory)
     return sum(log.stat().st_size for log in directory.glob("*.jsonl"))
 

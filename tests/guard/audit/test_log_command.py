@@ -308,6 +308,10 @@ def test_verify_says_where_a_log_is_broken(directory: Path, now: bytes, why: str
     assert done.returncode == 1
     assert f"The log is broken: {live}, line 3: {why}" in done.stdout
     assert "Before that, 2 of its records are as the guard wrote them" in done.stdout
+    checks = json.loads(claw("doctor", "--json", code=1).stdout)["checks"]
+    (log,) = [check for check in checks if check["name"] == "log"]
+    assert log["state"] == "problem"
+    assert log["detail"].startswith(f"{live}, line 3: {why}")
     done = claw_log("verify", "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["problem"]["line"] == 3
