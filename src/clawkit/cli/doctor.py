@@ -387,11 +387,9 @@ def check_log() -> Check:
         verdict = verify_log()
     except ClawError as error:
         return Check("log", "problem", str(error), _VERIFY)
-    if verdict.problem is not None:
-        where = f"{verdict.problem.file}, line {verdict.problem.line}"
-        return Check(
-            "log", "problem", f"{where}: {verdict.problem.reason}", f"keep a copy; {_VERIFY}"
-        )
+    if (found := verdict.problem) is not None:
+        where = f"{found.file}, line {found.line}" if found.line else found.file
+        return Check("log", "problem", f"{where}: {found.reason}", f"keep a copy; {_VERIFY}")
     return Check("log", "ok", f"{directory}: {counted(verdict.records, 'record')}")
 
 
