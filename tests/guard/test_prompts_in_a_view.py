@@ -297,9 +297,10 @@ def test_a_form_in_the_client_still_asks_when_the_window_is_closed(
 def test_the_view_says_of_a_call_that_nobody_answered_what_its_client_is_told(
     view: ApprovalWindow, tmp_path: Path
 ) -> None:
-    with guarded(tmp_path, POLICY.replace("= 20", "= 1"), "--name", "files") as guard:
+    with guarded(tmp_path, POLICY.replace("= 20", "= 3"), "--name", "files") as guard:
         guard.initialize()
         send(guard, 1)
+        asked(view)
         assert "nobody answered in time" in guard.receive()["error"]["message"]
         until(view.ended)
         assert [one.how for one in view.ended()] == ["expired"]
