@@ -151,7 +151,7 @@ def test_a_path_that_no_socket_can_have_is_an_error_for_the_view(tmp_path: Path)
 
 
 def test_nobody_in_time_is_no_answer(view: ApprovalWindow, socket: Path) -> None:
-    asking = asked(view, socket, question(seconds=1))
+    asking = asked(view, socket, question(seconds=5))
     assert asking.answer == "timeout"
     until(lambda: [ended.how for ended in view.ended()] == ["expired"])
     assert not view.answer("q1", "once")
@@ -161,7 +161,7 @@ def test_a_window_drops_a_question_at_its_deadline_whatever_its_guard_does(
     view: ApprovalWindow, socket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(approval_window, "_GRACE", 0.1)
-    line = GuardLine(asks=(question(seconds=0.5),))
+    line = GuardLine(asks=(question(seconds=3),))
     with impostor(socket, msgspec.json.encode(line) + b"\n"):
         until(view.asks)
         until(lambda: not view.asks())
