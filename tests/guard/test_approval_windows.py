@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import fcntl
 import os
-import socket as sockets
-import threading
-import time
-from collections.abc import Callable, Container, Iterator
-from contextlib import ExitStack, closing, suppress
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from shutil import rmtree
 
 import pytest
 
 from clawkit.errors import PolicyError
-from clawkit.guard import approval_socket
 from clawkit.guard.approval_window import ApprovalWindow, answer_pending
 from clawkit.guard.approvals import has_window, places_in, socket_at, sockets_in
-from clawkit.system.peer_process import PeerProcess
-from tests.guard.approvals import Asking, question, short_folder, until
-from tests.processes import PATIENCE
+from tests.guard.approvals import Asking, asked, question, short_folder, until
 
 
 @pytest.fixture
@@ -196,35 +192,32 @@ def test_a_program_that_locks_the_places_of_windows_keeps_none_waiting(socket: P
     assert not has_window(socket)
 
 
-def test_a_flood_of_connections_keeps_no_question_from_its_end(
-    socket: Path, monkeypatch: pytest.MonkeyPatch
+FLOOD = """
+import socket, sys
+from pathlib import Path
+print("begins", flush=True)
+while True:
+    for path in Path(sys.argv[1]).glob("*.sock"):
+        with socket.socket(socket.AF_UNIX) as end:
+            try:
+                end.connect(str(path))
+            except OSError:
+                pass
+"""
+
+
+def test_guarded_servers_that_connect_without_end_keep_no_answer_from_counting(
+    socket: Path,
 ) -> None:
-    """Each is looked at, which takes longer than the next one takes to come."""
-
-    class Flooding(PeerProcess):
-        def is_guarded(self, guards: Container[int] = ()) -> bool:
-            time.sleep(0.01)
-            return super().is_guarded(guards) or True
-
-    over = threading.Event()
-
-    def flood() -> None:
-        while not over.is_set():
-            for path in sockets_in(socket):
-                with closing(sockets.socket(sockets.AF_UNIX)) as end, suppress(OSError):
-                    end.connect(str(path))
-
-    monkeypatch.setattr(approval_socket, "PeerProcess", Flooding)
-    with ApprovalWindow(socket):
-        flooding = [threading.Thread(target=flood, daemon=True) for _ in range(4)]
-        for one in flooding:
-            one.start()
-        asking = Asking(socket, question("q1"))
-        until(lambda: any(sockets_in(socket)))
-        asking.cancelled.end("withdrawn")
-        try:
-            assert asking.answer == "withdrawn"
-        finally:
-            over.set()
-            for one in flooding:
-                one.join(PATIENCE)
+    command = (sys.executable, "-c", FLOOD, str(socket))
+    environment = {**os.environ, "CLAW_GUARDED": "1"}
+    with ApprovalWindow(socket) as view, ExitStack() as until_end:
+        asking = asked(view, socket, question("q1"))
+        for _ in range(2):
+            child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+            until_end.enter_context(child)
+            until_end.callback(child.kill)
+            assert child.stdout is not None
+            assert child.stdout.readline() == b"begins\n"
+        assert view.answer("q1", "once")
+        assert asking.answer == "once"

@@ -220,8 +220,8 @@ class ApprovalWindow:
         """Why a guard took no notice of an answer, if it did not."""
         return self._refused.get(mark, "")
 
-    def where_else(self) -> str:
-        """What to say besides of a question that is nowhere."""
+    def hint_if_unknown(self) -> str:
+        """What to tell whoever asks for a question that no guard here has."""
         if all(guard.has_spoken for guard in self._guards.values()):
             return ": `claw approvals list` shows those that do"
         return " as far as is known: a guard that may have it does not reply; try again"
@@ -320,7 +320,7 @@ def answer_by_script(folder: Path, id: str, answer: Answer) -> ScriptOutcome | N
             return ScriptOutcome("otherwise", not_counted(end, answer, None))
         if mark:
             return ScriptOutcome("unconfirmed", unconfirmed(answer))
-        return ScriptOutcome("refused", f"no question {id!r} waits{window.where_else()}")
+        return ScriptOutcome("refused", f"no question {id!r} waits{window.hint_if_unknown()}")
     finally:
         window.close()
 
